@@ -9,15 +9,22 @@
  *
  * Where a range has more members than places, as someone may choose their names, or where most
  * are drawn anyway, all members have to be read.
+ *
+ * A transaction that draws one member of a set after the other, as clients' pipelines do when they
+ * pop, reads the names of all of them once its draws have cost as much. Then it draws from these.
  */
 #include "base/hash.h"
 #include "base/rand.h"
-#include "model/timed/items/item_int.h"
+#include "model/timed/items/ends.h"
 
 enum {
 	DRAW_MEAN = 16,  /* members of a range */
 	DRAW_TRIES = 16, /* for each that is wanted, where about three are expected */
 	DRAW_TRIES_MORE = 256,
+	NAMES_SHARE = 128,         /* to draw a member costs as much as to read so many names */
+	NAMES_MOST = 16384,        /* that a transaction keeps of a set */
+	NAMES_BYTES = 1024 * 1024, /* of them */
+	NAMES_PAGE = 512,          /* that are read at once */
 };
 
 struct draw {
@@ -106,19 +113,14 @@ draw_try(struct draw *d, struct timed_member *ret, bool *ret_found)
 	return draw_keep(d, mark, ret);
 }
 
-enum status
-timed_members_draw(struct timed_item *item, size_t wanted, bool again, struct timed_members *ret)
+/* Draws members out of ranges. STATUS_NOT_FOUND: all have to be read. */
+static enum status
+draw_from_ranges(struct timed_item *item, size_t wanted, bool again, uint64_t count,
+		 struct timed_members *ret)
 {
 	struct timed_members drawn = { 0 };
 	struct draw d;
-	uint64_t count;
 
-	*ret = drawn;
-	if (item->type == TIMED_LEAF)
-		return STATUS_OK;
-	TRY(timed_count(item, &count));
-	if (!wanted || wanted > count / TIMED_DRAW_SHARE)
-		return STATUS_NOT_FOUND;
 	drawn.members = arena_alloc(item->arena, wanted * sizeof(*drawn.members));
 	if (!drawn.members)
 		return STATUS_LIMIT;
@@ -134,4 +136,100 @@ timed_members_draw(struct timed_item *item, size_t wanted, bool again, struct ti
 		return STATUS_OK;
 	}
 	return STATUS_NOT_FOUND;
+}
+
+/* ---- All names ---- */
+
+/* Reads a page of names, from the hash `*from` on, and tells where the next one begins, or 0. */
+static enum status
+names_read_page(struct timed_item *item, struct timed_ends *e, size_t room, uint64_t *from)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
+	struct arena_mark mark = arena_mark(item->arena);
+	size_t first = e->count;
+	struct timed_members page;
+	struct str names;
+
+	TRY(timed_members_page(item, *from, NAMES_PAGE, &page));
+	*from = page.next;
+	if (page.count > room - first)
+		return timed_item_corrupt(item);
+	for (size_t i = 0; i < page.count; i++) {
+		buf_append_str(&text, page.members[i].name);
+		e->names[e->count++].len = page.members[i].name.len;
+	}
+	TRY(buf_status(&text));
+	arena_reset(item->arena, mark);
+	names = arena_dup(item->arena, buf_str(&text));
+	if (!names.ptr)
+		return STATUS_LIMIT;
+	e->bytes += names.len;
+	for (size_t i = first; i < e->count; i++) {
+		e->names[i].ptr = names.ptr;
+		names = str_skip(names, e->names[i].len);
+	}
+	return STATUS_OK;
+}
+
+/* Reads the names of all members, unless they are more than a transaction keeps. */
+static enum status
+names_read(struct timed_item *item, struct timed_ends *e, uint64_t count)
+{
+	uint64_t from = 0;
+
+	if (count > NAMES_MOST || e->bytes > NAMES_BYTES)
+		return STATUS_OK;
+	e->names = arena_alloc(item->arena, ((size_t)count + 1) * sizeof(*e->names));
+	if (!e->names)
+		return STATUS_LIMIT;
+	e->count = 0;
+	do {
+		TRY(names_read_page(item, e, (size_t)count, &from));
+	} while (from && e->bytes <= NAMES_BYTES);
+	if (from || !e->count)
+		e->names = NULL;
+	return STATUS_OK;
+}
+
+/* Draws one member of a set. STATUS_NOT_FOUND: all have to be read. */
+static enum status
+draw_one(struct timed_item *item, uint64_t count, struct timed_members *ret)
+{
+	struct timed_ends *e = item->popping;
+
+	if (!e)
+		e = arena_zalloc(item->arena, sizeof(*e));
+	if (!e)
+		return STATUS_LIMIT;
+	item->popping = e;
+	if (!e->names && count <= (uint64_t)e->draws * NAMES_SHARE)
+		TRY(names_read(item, e, count));
+	e->draws++;
+	if (!e->names)
+		return count < TIMED_DRAW_SHARE ? STATUS_NOT_FOUND
+						: draw_from_ranges(item, 1, false, count, ret);
+	ret->members = arena_zalloc(item->arena, sizeof(*ret->members));
+	if (!ret->members)
+		return STATUS_LIMIT;
+	e->drawn = (size_t)draw_below(e->count);
+	ret->members[0].name = e->names[e->drawn];
+	ret->members[0].found = true;
+	ret->count = 1;
+	return STATUS_OK;
+}
+
+enum status
+timed_members_draw(struct timed_item *item, size_t wanted, bool again, struct timed_members *ret)
+{
+	uint64_t count;
+
+	*ret = (struct timed_members){ 0 };
+	if (item->type == TIMED_LEAF)
+		return STATUS_OK;
+	TRY(timed_count(item, &count));
+	if (item->type == TIMED_SET && wanted == 1 && !again)
+		return draw_one(item, count, ret);
+	if (!wanted || wanted > count / TIMED_DRAW_SHARE)
+		return STATUS_NOT_FOUND;
+	return draw_from_ranges(item, wanted, again, count, ret);
 }

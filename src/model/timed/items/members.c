@@ -1,6 +1,6 @@
 /* Members of hashes, sets and sorted sets, by their names. */
 #include "base/hash.h"
-#include "model/timed/items/item_int.h"
+#include "model/timed/items/ends.h"
 
 enum {
 	MEMBERS_WAVE = 256, /* point reads that go out together */
@@ -330,9 +330,29 @@ timed_member_expire(struct timed_item *item, struct str name, uint64_t expires_m
 	return timed_members_put(item, TIMED_HASH, &member, 1);
 }
 
+/*
+ * What draws have read of a set, without a member that goes. NULL: there is nothing, or the member
+ * is not the one that was drawn last.
+ */
+static struct timed_ends *
+draws_without(const struct timed_item *item, struct str name)
+{
+	struct timed_ends *e = item->popping;
+
+	if (item->type != TIMED_SET || !e)
+		return NULL;
+	if (!e->names)
+		return e;
+	if (e->drawn >= e->count || !str_eq(e->names[e->drawn], name))
+		return NULL;
+	e->names[e->drawn] = e->names[--e->count];
+	return e->count ? e : NULL;
+}
+
 enum status
 timed_members_delete(struct timed_item *item, struct timed_member *members, size_t count)
 {
+	struct timed_ends *popping = NULL;
 	struct members_read r;
 	int64_t gone = 0;
 	size_t *twins;
@@ -343,6 +363,8 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
 	TRY(members_twins(item, members, count, &twins));
+	if (count == 1 && r.found[0].ptr)
+		popping = draws_without(item, members->name);
 	for (size_t i = 0; i < count; i++) {
 		if (!r.found[i].ptr || twins[i] != i)
 			continue;
@@ -360,6 +382,7 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 	if (!gone)
 		return STATUS_OK;
 	TRY(timed_item_add(item, -gone));
+	item->popping = popping;
 	return timed_item_delete_empty(item);
 }
 

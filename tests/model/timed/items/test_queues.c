@@ -274,6 +274,76 @@ pops_of_one_transaction_read_a_run_once(void **state)
 	}
 }
 
+enum {
+	SET_MEMBERS = 500,
+	SET_POPS = 400,
+	SET_POPS_READ = 10, /* members for each of them */
+};
+
+static enum status
+set_fill_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("set"), arena, &item));
+	for (unsigned i = 0; i < SET_MEMBERS; i++) {
+		struct timed_member m = { .name = arena_printf(arena, "%u", i) };
+
+		TRY(timed_members_put(&item, TIMED_SET, &m, 1));
+	}
+	return STATUS_OK;
+}
+
+/* Draws a member and removes it, again and again; puts one back now and then. */
+static enum status
+set_pop_run(struct timed *t, struct arena *arena, void *arg)
+{
+	unsigned *times = arg; /* for each member, in which pop it went + 1; 0: it is there */
+	struct timed_members drawn;
+	struct timed_item item;
+	uint64_t number;
+
+	memset(times, 0, SET_MEMBERS * sizeof(*times));
+	TRY(timed_item_open(t, STR("set"), arena, &item));
+	for (unsigned i = 0; i < SET_POPS; i++) {
+		TRY(timed_members_draw(&item, 1, false, &drawn));
+		assert_int_equal(drawn.count, 1);
+		TRY(timed_members_delete(&item, drawn.members, 1));
+		assert_true(drawn.members[0].found);
+		assert_true(str_to_u64(drawn.members[0].name, &number) && number < SET_MEMBERS);
+		assert_int_equal(times[number], 0);
+		times[number] = i + 1;
+		if (i % 150 != 149)
+			continue;
+		TRY(timed_members_put(&item, TIMED_SET,
+				      &(struct timed_member){ .name = drawn.members[0].name }, 1));
+		times[number] = 0;
+	}
+	return STATUS_OK;
+}
+
+static void
+members_that_one_transaction_draws_are_read_once(void **state)
+{
+	unsigned times[SET_MEMBERS], there = 0, early = 0, late = 0;
+	struct items *f = *state;
+
+	items_must(f, set_fill_run, NULL);
+	items_must(f, set_pop_run, times);
+	assert_in_range(f->cost.keys_read, SET_POPS, SET_POPS * SET_POPS_READ);
+	for (unsigned i = 0; i < SET_MEMBERS; i++) {
+		there += !times[i];
+		early += times[i] && i < SET_MEMBERS / 2;
+		late += times[i] && i >= SET_MEMBERS / 2;
+	}
+	assert_int_equal(there, SET_MEMBERS - SET_POPS + SET_POPS / 150);
+	/* Drawn alike: 200 of either half, with a deviation of 4.5. */
+	assert_in_range(early, 150, 250);
+	assert_in_range(late, 150, 250);
+	items_verify(f);
+}
+
 int
 main(void)
 {
@@ -282,6 +352,7 @@ main(void)
 		WITH_STORE(a_queue_does_not_step_over_what_has_gone),
 		WITH_STORE(pops_of_one_transaction_look_once_whether_anything_is_left),
 		WITH_STORE(pops_of_one_transaction_read_a_run_once),
+		WITH_STORE(members_that_one_transaction_draws_are_read_once),
 	};
 
 	return cmocka_run_group_tests_name("queues", tests, NULL, NULL);
