@@ -29,6 +29,13 @@ LOCKMODE frond_lock_beforehand(const EState *estate, Index rti);
 void frond_locks_forget(int level);
 void frond_locks_rise(int level);
 
+/*
+ * Lets one session of this PostgreSQL draw from a counter in frond at a time. False: there is no
+ * memory for one more lock, and nothing is locked. An abort unlocks it, too.
+ */
+bool frond_lock_counter(const char *name);
+void frond_unlock_counter(const char *name);
+
 /* The row that has the key, as the transaction reads it, in PostgreSQL's form. False: there is
  * none, and the slot is as it was. */
 bool frond_row_read(const struct frond_table *t, Oid user, Relation rel,

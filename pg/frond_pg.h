@@ -73,6 +73,10 @@ struct frows *frond_link_beside(Oid server, Oid user);
 /* With frond.bulk_load: commits what was written so far if it is much. */
 void frond_link_wrote(Oid server, Oid user, size_t bytes);
 
+/* The transaction reads what is committed now, if all that it has read is still so. False: it reads
+ * what it did before. The second one does so with its next request. */
+bool frond_link_refresh(Oid server, Oid user);
+void frond_link_refresh_later(Oid server, Oid user);
 /* Whether a transaction with this connection is open; whether it has changed rows. */
 bool frond_link_is_open(Oid server, Oid user);
 bool frond_link_has_written(Oid server, Oid user);

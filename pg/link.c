@@ -295,6 +295,28 @@ frond_link_inside(Oid server, Oid user, bool writes)
 	return l->rows;
 }
 
+void
+frond_link_refresh_later(Oid server, Oid user)
+{
+	const struct frond_link *l = link_find(server, user);
+
+	if (l && l->in_txn)
+		frows_refresh_later(l->rows);
+}
+
+bool
+frond_link_refresh(Oid server, Oid user)
+{
+	struct frond_link *l = link_get(server, user, false);
+	bool moved;
+
+	if (!l->in_txn)
+		return true;
+	if (!frows_refresh(l->rows, &moved))
+		frond_fail(l->rows);
+	return moved;
+}
+
 /* With frond.bulk_load: commits what was written so far. */
 static void
 part_commit(struct frond_link *l)

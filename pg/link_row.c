@@ -6,6 +6,7 @@
  * A hidden key is what a ctid can hold: 32 bits of the block, and 16 bits that are never 0.
  */
 #include "frond_pg.h"
+#include "frond_lock.h"
 
 #include "common/int.h"
 #include "storage/itemptr.h"
@@ -85,8 +86,7 @@ counter_try(struct frows *c, uint32 column, struct counting *n)
 	int64 after;
 	bool found;
 
-	if (!frows_begin(c, false))
-		frond_fail(c);
+	frows_begin_later(c, false);
 	frows_get(c, &counters, &column, 1);
 	frows_get_key(c, &key, 1);
 	if (frows_get_run(c) && frows_get_row(c, &found, &value)) {
@@ -97,7 +97,7 @@ counter_try(struct frows *c, uint32 column, struct counting *n)
 		value = (struct frows_value){ bytes, sizeof(bytes) };
 		frows_write(c, &counters, &column, 1);
 		frows_write_row(c, FROWS_PUT, &key, 1, &value);
-		if (frows_write_run(c) && frows_commit(c, NULL))
+		if (frows_write_later(c) && frows_commit(c, NULL))
 			return true;
 	}
 	if (!failed_with(c, "40001")) {
@@ -119,11 +119,16 @@ frond_counter_take(Oid server, Oid user, const char *name, int64 least, int64 ad
 	struct counting n = { .name = name, .least = least, .add = add };
 	struct frows *c = frond_link_beside(server, user);
 	uint32 column = counter_column(c);
+	bool locked;
 
+	/* Sessions that begin together draw one after the other, and not all again and again. */
+	locked = frond_lock_counter(name);
 	for (int i = 0; !counter_try(c, column, &n); i++)
 		if (i == ATTEMPTS)
 			ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				errmsg("frond: the counter \"%s\" is in use all the time", name));
+	if (locked)
+		frond_unlock_counter(name);
 	return n.before;
 }
 

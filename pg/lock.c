@@ -9,10 +9,11 @@
  *
  * A transaction of frond's reads one state of the store. Where a scan knows the keys of its rows
  * beforehand it locks them before it asks, so that the state of a transaction that begins there has
- * what the others have committed. Rows that are found otherwise are locked when PostgreSQL's node
- * LockRows, or the write, comes to them. Whoever has waited looks whether the row has changed since
- * its own transaction began, and fails with 40001 if so; a statement that is the first of its
- * transaction is then tried again (retry.c).
+ * what the others have committed. One that has read before moves on to a later state, which it may
+ * do as long as nothing of what it has read was changed. Rows that are found otherwise are locked
+ * when PostgreSQL's node LockRows, or the write, comes to them. Whoever has waited, and cannot move
+ * on, looks whether the row has changed since its own transaction began, and fails with 40001 if
+ * so; a statement that is the first of its transaction is then tried again (retry.c).
  *
  * SKIP LOCKED looks for its rows beside the transaction and reads only those in it that it has
  * locked: otherwise it would have read what the others are about to change.
@@ -31,6 +32,7 @@
 enum {
 	/* Of an advisory lock's tag. Those of users have 1 or 2 as their last field. */
 	TAG_ROW = 3,
+	TAG_COUNTER = 4,
 	LEVELS = 64, /* of subtransactions that are told apart */
 	ROW_BITS = 16,
 	GIVEN_FIRST = 64,
@@ -149,13 +151,13 @@ wait_for(const LOCKTAG *tag, LOCKMODE mode)
 	LockTimeout = timeout;
 }
 
-static bool
+static LockAcquireResult
 take(const LOCKTAG *tag, LOCKMODE mode)
 {
 	LockAcquireResult result = LockAcquireExtended(tag, mode, false, true, false, NULL);
 
 	count_taken(result);
-	return result != LOCKACQUIRE_NOT_AVAIL;
+	return result;
 }
 
 bool
@@ -166,7 +168,36 @@ frond_lock_take(const struct frond_table *t, const struct frows_value *key, LOCK
 	if (is_full())
 		return true;
 	tag = tag_of(t, key);
-	return take(&tag, mode);
+	return take(&tag, mode) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* ---- Counters ---- */
+
+static LOCKTAG
+counter_tag(const char *name)
+{
+	uint64 hash = hash_bytes_extended((const unsigned char *)name, (int)strlen(name), 0);
+	LOCKTAG tag;
+
+	SET_LOCKTAG_ADVISORY(tag, InvalidOid, (uint32)(hash >> 32), (uint32)hash, TAG_COUNTER);
+	return tag;
+}
+
+bool
+frond_lock_counter(const char *name)
+{
+	LOCKTAG tag = counter_tag(name);
+
+	return LockAcquireExtended(&tag, ExclusiveLock, false, false, false, NULL) !=
+	       LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+frond_unlock_counter(const char *name)
+{
+	LOCKTAG tag = counter_tag(name);
+
+	(void)LockRelease(&tag, ExclusiveLock, false);
 }
 
 /* ---- Rows by their keys ---- */
@@ -246,11 +277,22 @@ frond_lock_wait(const struct frond_table *t, Oid user, const struct frows_value 
 	if (is_full())
 		return;
 	tag = tag_of(t, key);
-	if (take(&tag, mode))
+	switch (take(&tag, mode)) {
+	case LOCKACQUIRE_OK:
+		/* Whoever had it before may have changed the row since this transaction began. */
+		frond_link_refresh_later(t->server, user);
 		return;
+	case LOCKACQUIRE_ALREADY_HELD:
+	case LOCKACQUIRE_ALREADY_CLEAR:
+		return;
+	case LOCKACQUIRE_NOT_AVAIL:
+		break;
+	}
 	wait_for(&tag, mode);
-	/* A transaction that begins now reads what the others have committed. */
-	if (frond_link_is_open(t->server, user) && !is_fresh(t, user, key))
+	/* A transaction that begins now reads what the others have committed, and so does one of
+	 * which all that it has read is still so. */
+	if (frond_link_is_open(t->server, user) && !frond_link_refresh(t->server, user) &&
+	    !is_fresh(t, user, key))
 		ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			errmsg("could not serialize access due to concurrent update"),
 			errdetail("A row of \"%s\" that was waited for has changed since this "

@@ -109,7 +109,7 @@ def whoever_has_read_before_fails_if_the_row_has_changed(cwd):
                 s.do("BEGIN")
                 s.do("SELECT * FROM t WHERE k = 1 FOR UPDATE")
                 other.do("BEGIN")
-                other.do("SELECT * FROM t WHERE k = 5")
+                other.do("SELECT * FROM t WHERE k = 1")
                 other.send(waits)
                 waiting(watch)
                 if changes:
@@ -122,6 +122,62 @@ def whoever_has_read_before_fails_if_the_row_has_changed(cwd):
                 else:
                     other.read()
                 other.do("ROLLBACK")
+
+
+@test
+def whoever_has_read_what_is_still_so_goes_on(cwd):
+    opener = fresh()
+    with opener() as s, opener() as other, opener() as watch:
+        made(s)
+        for n, waits in enumerate(("SELECT n FROM t WHERE k = 1 FOR UPDATE", "UPDATE t SET n = n WHERE k = 1 RETURNING n"), 1):
+            for waited in (True, False):
+                s.do("BEGIN")
+                s.do("UPDATE t SET n = n + 1 WHERE k = 1")
+                other.do("BEGIN")
+                equal(other.one("SELECT state FROM t WHERE k = 5"), "new")
+                other.do("UPDATE t SET n = n + 1 WHERE k = 2")
+                if waited:
+                    other.send(waits)
+                    waiting(watch)
+                    s.do("COMMIT")
+                else:
+                    s.do("COMMIT")
+                    other.send(waits)
+                new = s.one("SELECT n FROM t WHERE k = 1")
+                assert [new] in other.read(), (waits, waited)
+                other.do("UPDATE t SET n = n + 10 WHERE k = 1")
+                other.do("COMMIT")
+                equal((waits, int(s.one("SELECT n FROM t WHERE k = 1"))), (waits, int(new) + 10))
+            equal(int(s.one("SELECT n FROM t WHERE k = 2")), 2 * n)
+        # Its own read is not so any more.
+        s.do("BEGIN")
+        s.do("UPDATE t SET n = n + 1 WHERE k IN (1, 5)")
+        other.do("BEGIN")
+        equal(other.one("SELECT state FROM t WHERE k = 5"), "new")
+        other.send("UPDATE t SET n = n + 1 WHERE k = 1")
+        waiting(watch)
+        s.do("COMMIT")
+        equal(read_failure(other).state, "40001")
+        other.do("ROLLBACK")
+
+
+@test
+def many_change_few_rows_and_none_is_tried_again(cwd):
+    opener = fresh()
+    with opener() as s, opener() as a, opener() as b, opener() as c:
+        made(s)
+        s.do("CREATE TABLE own (k int PRIMARY KEY, n int)")
+        s.do("INSERT INTO own VALUES (1, 0), (2, 0), (3, 0)")
+        s.do("CREATE TABLE log (k int, n int)")
+        for _ in range(20):
+            for k, session in enumerate((a, b, c), 1):
+                session.send(f"BEGIN; UPDATE own SET n = n + 1 WHERE k = {k}; SELECT n FROM own WHERE k = {k};"
+                             f" UPDATE t SET n = n + 1 WHERE k = 1; INSERT INTO log VALUES ({k}, 1); COMMIT")
+            for session in (a, b, c):
+                session.read()
+        equal(s.one("SELECT n FROM t WHERE k = 1"), "60")
+        equal(s.do("SELECT sum(n) FROM own"), [["60"]])
+        equal(s.do("SELECT count(*) FROM log"), [["60"]])
 
 
 @test
