@@ -31,6 +31,7 @@ enum {
 	BATCH_ROWS = 1000,       /* of an INSERT that asks of each row whether it was there */
 	VALUE_BYTES = 8,         /* about: of a value in a request, beside its own bytes */
 	KEPT_BYTES = 16 * 1024 * 1024, /* of rows otherwise: more than a transaction may have */
+	LATER_BYTES = 4096,            /* of rows that go with the next request */
 	CELL_BYTES = 128, /* about: of what the store keeps of a column of a row beside its value */
 	ROW_BITS = 16,    /* of a hidden key, which a ctid has as its offset */
 	ROWS_FIRST = 64,
@@ -533,6 +534,25 @@ fail_write(const struct modify *m, struct frows *c, int first)
 				   psprintf("%s_pkey", RelationGetRelationName(m->rel))));
 }
 
+/*
+ * Whether nothing is to be heard of the rows: no other row can be in their way, and what they need
+ * is little. Then they go with the transaction's next request, which fails if they do.
+ */
+static bool
+can_go_later(const struct modify *m)
+{
+	if (m->asks || frond_bulk_load || m->bytes > LATER_BYTES)
+		return false;
+	for (int i = 0; i < m->table->index_count; i++)
+		if (m->table->indexes[i].is_unique)
+			return false;
+	for (int i = 0; i < m->count; i++)
+		if (m->rows[i].op != FROWS_UPDATE && m->rows[i].op != FROWS_PUT &&
+		    m->rows[i].op != FROWS_DELETE)
+			return false;
+	return true;
+}
+
 /* Sends rows from `first` on, as many as a request takes. Returns the row behind them. */
 static int
 send_some(struct modify *m, struct frows *c, int first)
@@ -548,7 +568,7 @@ send_some(struct modify *m, struct frows *c, int first)
 			break;
 		frows_write_row(c, row->op, row->key, m->table->key_count, row->values);
 	}
-	if (!frows_write_run(c))
+	if (!(can_go_later(m) ? frows_write_later(c) : frows_write_run(c)))
 		fail_write(m, c, first);
 	for (int j = first; j < i; j++)
 		added += m->rows[j].op == FROWS_DELETE ? -1 : m->rows[j].op != FROWS_UPDATE;
