@@ -457,6 +457,9 @@ uint64 frond_copy_from(const CopyStmt *statement, const char *text, QueryEnviron
 /* ---- Statements that are tried again (retry.c) ---- */
 
 void frond_retry_init(void);
+/* Whether a scan that runs now is the whole query, which is a client's whole transaction, and
+ * frond was not asked in it: then one request needs no transaction of frond's. */
+bool frond_is_only_scan(const EState *estate, const Plan *scan);
 
 /* ---- Definitions (ddl.c, alter.c) ---- */
 

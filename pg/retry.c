@@ -21,6 +21,7 @@
 #include "executor/tstoreReceiver.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "storage/latch.h"
 #include "tcop/pquery.h"
@@ -127,6 +128,36 @@ can_commit(const QueryDesc *query, Portal portal)
 	if (query->plannedstmt->hasReturning && pg_get_client_encoding() != GetDatabaseEncoding())
 		return false;
 	return is_alone(portal);
+}
+
+/* ---- Queries that need no transaction ---- */
+
+/* Nothing but the scan, or a LIMIT above it, whose expressions ask nobody. */
+static bool
+is_only_plan(const Plan *top, const Plan *scan)
+{
+	const ForeignScan *foreign = (const ForeignScan *)scan;
+
+	if (IsA(top, Limit) && !top->initPlan &&
+	    !contain_mutable_functions(((const Limit *)top)->limitCount) &&
+	    !contain_mutable_functions(((const Limit *)top)->limitOffset))
+		top = top->lefttree;
+	return top == scan && !scan->initPlan && IsA(scan, ForeignScan) &&
+	       !contain_mutable_functions((Node *)scan->targetlist) &&
+	       !contain_mutable_functions((Node *)scan->qual) &&
+	       !contain_mutable_functions((Node *)foreign->fdw_exprs);
+}
+
+bool
+frond_is_only_scan(const EState *estate, const Plan *scan)
+{
+	const PlannedStmt *statement = estate->es_plannedstmt;
+	Portal portal = ActivePortal;
+
+	return !is_trying && !frond_in_utility && portal && list_length(portal->stmts) == 1 &&
+	       linitial(portal->stmts) == statement && statement->commandType == CMD_SELECT &&
+	       !statement->subplans && !statement->rowMarks && !statement->hasModifyingCTE &&
+	       is_only_plan(statement->planTree, scan) && !frond_link_is_used() && is_alone(portal);
 }
 
 /* ---- Trying ---- */

@@ -62,6 +62,7 @@ struct scan {
 	uint32 *columns; /* the ids of these */
 	int column_count;
 	bool reverse, is_whole_key;
+	bool is_alone;             /* one request is all that its transaction asks */
 	LOCKMODE lock;             /* of the keys that are known, before they are asked for */
 	struct frond_marks *marks; /* of rows that are locked later; NULL: none */
 	int first_rows;            /* of the first page; 0: as many as fit */
@@ -421,6 +422,8 @@ scan_start(struct scan *s, ForeignScanState *node)
 	if (!s->is_empty)
 		request_make(s);
 	s->has_more = !s->is_empty;
+	s->is_alone = s->is_whole_key && !s->sums && s->choice_count <= GET_KEYS &&
+		      frond_is_only_scan(node->ss.ps.state, node->ss.ps.plan);
 	MemoryContextSwitchTo(old);
 }
 
@@ -548,8 +551,12 @@ page_read(struct scan *s)
 
 	if (s->is_whole_key && s->lock != NoLock)
 		keys_lock(s);
-	c = frond_marks_are_beside(s->marks) ? frond_link_beside(s->table->server, s->user)
-					     : frond_link_inside(s->table->server, s->user, false);
+	if (frond_marks_are_beside(s->marks))
+		c = frond_link_beside(s->table->server, s->user);
+	else if (s->is_alone)
+		c = frond_link_outside(s->table->server, s->user);
+	else
+		c = frond_link_inside(s->table->server, s->user, false);
 	if (s->is_whole_key)
 		page_get(s, c);
 	else
