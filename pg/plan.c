@@ -44,13 +44,14 @@ frond_plan_table(PlannerInfo *root, RelOptInfo *rel)
 
 /*
  * What ANALYZE has counted is exact for its time, and an estimate of frond's is too low rather than
- * too high: it counts if there was no ANALYZE, if it is a number, or if it is more.
+ * too high: it counts if there was no ANALYZE, if it is a number, or if it is more. `asks`: false
+ * where it would make no difference.
  */
 static void
-size_estimate(RelOptInfo *rel, const struct frond_table *t, Oid user)
+size_estimate(RelOptInfo *rel, const struct frond_table *t, Oid user, bool asks)
 {
 	bool is_known = rel->tuples > 0 || (rel->tuples == 0 && rel->pages > 0), is_exact = false;
-	double rows = frond_table_rows(t, user, &is_exact);
+	double rows = asks ? frond_table_rows(t, user, &is_exact) : -1;
 
 	if (rows >= 0 && (!is_known || is_exact || rows > rel->tuples))
 		rel->tuples = rows;
@@ -65,11 +66,19 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	const struct frond_table *t = frond_plan_table(root, rel);
 	struct frond_push push;
+	bool is_one;
 
-	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)));
+	/* One row of one table is one, however many others there are. */
+	frond_push_make(rel, t, NULL, rel->baserestrictinfo, &push);
+	is_one = push.is_whole_key && frond_push_is_one(&push);
+	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)),
+		      !is_one || list_length(root->parse->rtable) > 1);
 	set_baserel_size_estimates(root, rel);
-	frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
-	if (frond_push_is_one(&push))
+	if (!is_one) {
+		frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
+		is_one = frond_push_is_one(&push);
+	}
+	if (is_one)
 		rel->rows = 1;
 }
 

@@ -51,9 +51,13 @@ static List *stale; /* of MemoryContext: somebody may still use what is there */
 bool
 frond_is_table(Oid relid)
 {
+	const struct entry *e = hash_search(entries, &relid, HASH_FIND, NULL);
 	ForeignServer *server;
 	ForeignDataWrapper *wrapper;
 
+	/* What follows reads options each time. */
+	if (e && e->memory)
+		return true;
 	if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
 		return false;
 	server = GetForeignServer(GetForeignServerIdByRelId(relid));

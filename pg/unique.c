@@ -7,11 +7,10 @@
 #include "frond_pg.h"
 
 #include "access/stratnum.h"
-#include "catalog/pg_am.h"
-#include "commands/defrem.h"
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 static get_relation_info_hook_type next_hook;
 
@@ -20,19 +19,21 @@ static bool
 column_add(IndexOptInfo *index, const struct frond_table *t, Oid relid, AttrNumber attnum)
 {
 	int at = index->nkeycolumns;
-	Oid type, class, collation;
+	const TypeCacheEntry *class;
+	Oid type, collation;
 	int32 typmod;
 
 	if (!attnum)
 		return false;
 	get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
-	class = GetDefaultOpClass(type, BTREE_AM_OID);
-	if (!OidIsValid(class))
+	/* GetDefaultOpClass() would read the catalog's table for each query. */
+	class = lookup_type_cache(getBaseType(type), TYPECACHE_BTREE_OPFAMILY);
+	if (!OidIsValid(class->btree_opf))
 		return false;
 	index->indexkeys[at] = attnum;
 	index->indexcollations[at] = collation;
-	index->opfamily[at] = get_opclass_family(class);
-	index->opcintype[at] = get_opclass_input_type(class);
+	index->opfamily[at] = class->btree_opf;
+	index->opcintype[at] = class->btree_opintype;
 	index->nkeycolumns = index->ncolumns = at + 1;
 	return frond_push_equals(&t->columns[attnum - 1],
 				 get_opfamily_member(index->opfamily[at], index->opcintype[at],
