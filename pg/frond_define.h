@@ -68,6 +68,8 @@ struct frond_likes {
 /* The elements of the statement, with columns in the place of LIKE. */
 List *frond_likes_expand(List *elements, struct frond_likes *ret);
 void frond_likes_finish(Oid relid, const struct frond_likes *likes);
+/* The statement that makes an index of PostgreSQL's catalog, or its UNIQUE constraint. */
+IndexStmt *frond_index_statement(Oid oid);
 /* An expression in SQL, as the parser has it. */
 Node *frond_expression_parse(const char *text);
 

@@ -163,27 +163,37 @@ where_analyze(struct making *m, Node *raw)
 		canonicalize_qual((Expr *)eval_const_expressions(NULL, where), false));
 }
 
+/* An index with a condition that frond does not know has all rows: what it is looked for by has to
+ * hold all the same. A unique one would compare rows that it is not about. */
 static void
-refuse_condition(const struct making *m)
+where_leave_out(struct making *m)
 {
-	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		errmsg("frond cannot choose rows of an index by %s", m->spec),
-		errdetail("Columns are compared with constants by <, <=, =, >=, >, or with IS NOT "
-			  "NULL, and all conditions have to hold."));
+	if (m->catalog.unique)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("frond cannot choose rows of an index by %s", m->spec),
+			errdetail("Columns are compared with constants by <, <=, =, >=, >, or with "
+				  "IS NOT NULL, and all conditions have to hold."));
+	ereport(NOTICE, errmsg("frond cannot choose rows of an index by %s, so it has all of them",
+			       m->spec));
+	m->index.condition_count = 0;
+	m->spec = NULL;
 }
 
-/* The constant as the column has it. */
+/* The constant as the column has it; one without bytes: it cannot have it, or frond does not
+ * compare its kind there. */
 static struct frows_value
-condition_value(const struct making *m, const struct frond_column *c, const struct frond_test *test)
+condition_value(const struct frond_column *c, const struct frond_test *test)
 {
+	const struct frows_value none = { NULL, FROWS_NULL };
 	const Const *value = (const Const *)test->value;
 	struct frond_column of = { 0 };
 	uint8 *bytes;
 	int64 n;
 	int size;
 
-	if (!IsA(value, Const) || value->constisnull)
-		refuse_condition(m);
+	if (!IsA(value, Const) || value->constisnull || c->kind == FROWS_FLOAT4 ||
+	    c->kind == FROWS_FLOAT8 || c->kind == FROWS_NUMERIC || c->kind == FROWS_INTERVAL)
+		return none;
 	if (c->kind != FROWS_INT2 && c->kind != FROWS_INT4 && c->kind != FROWS_INT8) {
 		frond_column_set_type(&of, test->type, -1);
 		return frond_value_put(&of, value->constvalue);
@@ -195,20 +205,37 @@ condition_value(const struct making *m, const struct frond_column *c, const stru
 	size = c->kind == FROWS_INT2 ? 2 : c->kind == FROWS_INT4 ? 4 : 8;
 	if (size < 8 &&
 	    (n >= INT64CONST(1) << (8 * size - 1) || n < -(INT64CONST(1) << (8 * size - 1))))
-		refuse_condition(m);
+		return none;
 	bytes = palloc(size);
 	frows_put_int(bytes, n, size);
 	return (struct frows_value){ bytes, size };
 }
 
-static void
-where_take(struct making *m, Node *raw)
+/* Adds a condition. False: frond does not know it. */
+static bool
+condition_take(struct making *m, const struct frond_test *test)
 {
 	static const enum frows_condition_op ops[] = {
 		[FROND_LT] = FROWS_CONDITION_LT, [FROND_LE] = FROWS_CONDITION_LE,
 		[FROND_EQ] = FROWS_CONDITION_EQ, [FROND_GE] = FROWS_CONDITION_GE,
 		[FROND_GT] = FROWS_CONDITION_GT, [FROND_NOT_NULL] = FROWS_CONDITION_NOT_NULL,
 	};
+	const struct frond_column *c = &m->t->columns[test->attnum - 1];
+	struct frows_condition *to = &m->conditions[m->index.condition_count++];
+
+	if (test->op == FROND_NULL || test->place == FROND_IN || test->is_implied)
+		return false;
+	*to = (struct frows_condition){ .column = c->id, .op = ops[test->op] };
+	to->value = (struct frows_value){ NULL, FROWS_NULL };
+	if (test->op == FROND_NOT_NULL)
+		return true;
+	to->value = condition_value(c, test);
+	return to->value.len >= 0;
+}
+
+static void
+where_take(struct making *m, Node *raw)
+{
 	RelOptInfo *rel = makeNode(RelOptInfo);
 	struct frond_push push;
 	ListCell *cell;
@@ -217,19 +244,15 @@ where_take(struct making *m, Node *raw)
 	rel->relids = bms_make_singleton(1);
 	m->catalog.predicate = where_analyze(m, raw);
 	frond_push_make(rel, m->t, NULL, copyObject(m->catalog.predicate), &push);
-	if (!push.is_exact || list_length(push.tests) > FROWS_KEY_COLUMNS)
-		refuse_condition(m);
-	foreach (cell, push.tests) {
-		const struct frond_test *test = lfirst(cell);
-		const struct frond_column *c = &m->t->columns[test->attnum - 1];
-		struct frows_condition *to = &m->conditions[m->index.condition_count++];
-
-		if (test->op == FROND_NULL || test->place == FROND_IN || test->is_implied)
-			refuse_condition(m);
-		*to = (struct frows_condition){ .column = c->id, .op = ops[test->op] };
-		to->value = test->op == FROND_NOT_NULL ? (struct frows_value){ NULL, FROWS_NULL }
-						       : condition_value(m, c, test);
+	if (!push.is_exact || list_length(push.tests) > FROWS_KEY_COLUMNS) {
+		where_leave_out(m);
+		return;
 	}
+	foreach (cell, push.tests)
+		if (!condition_take(m, lfirst(cell))) {
+			where_leave_out(m);
+			return;
+		}
 }
 
 /* ---- Names ---- */

@@ -159,9 +159,8 @@ key_like(Relation rel, const Form_pg_index primary, struct frond_likes *ret)
 	return primary ? c : NULL;
 }
 
-/* The statement that made an index, for another table: its name is chosen anew. */
-static IndexStmt *
-index_like(Oid oid)
+IndexStmt *
+frond_index_statement(Oid oid)
 {
 	Datum definition = DirectFunctionCall1(pg_get_indexdef, ObjectIdGetDatum(oid));
 	RawStmt *raw = linitial_node(
@@ -172,7 +171,6 @@ index_like(Oid oid)
 				  ? SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint))
 				  : NULL;
 
-	s->idxname = NULL;
 	s->isconstraint = OidIsValid(constraint);
 	if (HeapTupleIsValid(tuple)) {
 		s->deferrable = ((Form_pg_constraint)GETSTRUCT(tuple))->condeferrable;
@@ -197,7 +195,11 @@ indexes_like(Relation rel, struct frond_likes *ret)
 			key = key_like(rel, index, ret);
 			is_there = true;
 		} else {
-			ret->indexes = lappend(ret->indexes, index_like(lfirst_oid(cell)));
+			IndexStmt *s = frond_index_statement(lfirst_oid(cell));
+
+			/* It is chosen anew. */
+			s->idxname = NULL;
+			ret->indexes = lappend(ret->indexes, s);
 		}
 		ReleaseSysCache(tuple);
 	}

@@ -19,7 +19,6 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 enum {
 	REMAKE_BYTES = 10 * 1024 *
@@ -307,32 +306,21 @@ element_of(const struct frond_table *t, AttrNumber attnum, bool descending)
 	return e;
 }
 
-/* Says whether a UNIQUE constraint is deferrable: then its index in frond is not unique. */
-static void
-constraint_read(Oid constraint, IndexStmt *s)
-{
-	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-	Form_pg_constraint form = (Form_pg_constraint)GETSTRUCT(tuple);
-
-	s->isconstraint = s->unique = true;
-	s->deferrable = form->condeferrable;
-	s->initdeferred = form->condeferred;
-	ReleaseSysCache(tuple);
-}
-
 /* The statement that makes an index as it is. */
 static IndexStmt *
 index_statement(const struct frond_table *t, const struct frond_index *index)
 {
 	Oid oid = get_relname_relid(index->name, get_rel_namespace(t->relid));
-	IndexStmt *s = makeNode(IndexStmt);
+	IndexStmt *s;
 	Bitmapset *own = NULL;
 	int attnum = -1;
 
+	if (OidIsValid(oid) && frond_catalog_table_of(oid) == t->relid)
+		return frond_index_statement(oid);
+	/* One that an earlier frond, or another PostgreSQL, has made. */
+	s = makeNode(IndexStmt);
 	s->idxname = pstrdup(index->name);
 	s->unique = index->is_unique;
-	if (OidIsValid(oid) && OidIsValid(get_index_constraint(oid)))
-		constraint_read(get_index_constraint(oid), s);
 	for (int i = 0; i < index->count; i++) {
 		const struct frond_key_column *c = &index->columns[i];
 

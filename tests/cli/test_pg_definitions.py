@@ -548,6 +548,23 @@ def the_name_of_an_index_that_was_dropped_is_free(cwd):
 
 
 @test
+def an_index_has_all_rows_where_frond_cannot_choose_them(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, a text NOT NULL, n numeric, x int)")
+        s.do("INSERT INTO t SELECT i, 'a' || i, i, nullif(i % 3, 0) FROM generate_series(1, 2000) i")
+        s.do("CREATE INDEX nulls ON t (a) WHERE x IS NULL")
+        s.do("CREATE INDEX likes ON t (x) WHERE a LIKE '%7%' AND n > 5")
+        s.do("ANALYZE t")
+        contains(plan(s, "SELECT * FROM t WHERE a = 'a9' AND x IS NULL"), "Frond Index: nulls")
+        equal(s.do("SELECT k FROM t WHERE a = 'a9' AND x IS NULL"), [["9"]])
+        equal(s.do("SELECT k FROM t WHERE a = 'a8'"), [["8"]])
+        s.do("ALTER TABLE t ALTER k TYPE bigint")
+        contains(s.one("SELECT pg_get_indexdef('nulls'::regclass)"), "WHERE (x IS NULL)")
+        for condition in ("x IS NULL", "n > 5", "x = 1 OR x = 2"):
+            contains(s.fails("0A000", f"CREATE UNIQUE INDEX ON t (a) WHERE {condition}"), "cannot choose rows")
+
+
+@test
 def the_primary_key_goes_with_its_column(cwd):
     with fresh()() as s:
         s.do("CREATE TABLE t (id serial PRIMARY KEY, slug text UNIQUE)")
