@@ -546,6 +546,7 @@ def a_failure_is_taken_back_by_a_savepoint(cwd):
         c.fails("25P02", "savepoint")
         c.do("rollback_to", number)
         equal(c.scan("id", "|"), ["0", "5"])
+        equal(c.scan("|", "count"), ["2\t"])
         again, = c.do("savepoint")
         c.do("release", number)
         c.fails("3B001", "release", again)
@@ -595,6 +596,7 @@ def random_savepoints_are_as_a_dictionary_says(cwd):
                     now[key] = (now.get(key, ("\\n", ""))[0], price)
                 equal(c.scan("id", "title", "price", "|"),
                       [f"{k}\t{t}\t{p}" for k, (t, p) in sorted(now.items())])
+                equal(c.scan("|", "count"), [f"{len(now)}\t"])
             if r.random() < 0.3:
                 c.do("rollback")
             else:
@@ -602,6 +604,9 @@ def random_savepoints_are_as_a_dictionary_says(cwd):
                 rows = now
             equal(c.scan("id", "title", "price", "|"),
                   [f"{k}\t{t}\t{p}" for k, (t, p) in sorted(rows.items())])
+            equal(c.scan("|", "count"), [f"{len(rows)}\t"])
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 
 @test
@@ -617,6 +622,7 @@ def a_store_is_sound_after_savepoints(cwd):
         put_books(c, 3)
         c.do("commit")
         equal(len(c.scan("id", "|")), 20)
+        equal(c.scan("|", "count"), ["20\t"])
         equal(server.stop(), 0)
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
@@ -1353,12 +1359,126 @@ def definitions_are_a_part_of_their_transaction(cwd):
     contains(ok("verify", "--quiet", cwd=cwd).stdout, " 0 findings")
 
 
+class Cql:
+    """A connection of one of Cassandra's clients."""
+
+    def __init__(self, server):
+        port = re.search(r"event=cql address=127\.0\.0\.1:(\d+)", server.read_log()).group(1)
+        self.socket = socket.create_connection(("127.0.0.1", int(port)), timeout=60)
+        self.ask(1, b"\0\1\0\x0bCQL_VERSION\0\x053.0.0")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def ask(self, opcode, body):
+        self.socket.sendall(struct.pack(">BBhBI", 4, 0, 1, opcode, len(body)) + body)
+        head = self.socket.recv(9, socket.MSG_WAITALL)
+        return head[4], self.socket.recv(struct.unpack(">I", head[5:])[0], socket.MSG_WAITALL)
+
+    def query(self, text):
+        opcode, body = self.ask(7, struct.pack(">I", len(text)) + text.encode() + struct.pack(">HB", 1, 0))
+        assert opcode == 8, body
+
+
+def is_counted(session):
+    return session.do("estimate", "shop", "books")[0].endswith(" exactly")
+
+
+def put_many(session, count):
+    for first in range(0, count, 500):
+        session.write(PUT, ["title", "price"], *(([first + n], ["a book", "1.50"]) for n in range(500)))
+
+
+@test
+def rows_are_counted_by_those_who_write_them(cwd):
+    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+        shop(c)
+        other.do("use", "shop", "books")
+        put_many(c, 3000)
+        put_many(c, 1000)
+        equal(c.do("estimate", "shop", "books"), ["3000 exactly"])
+        # A transaction sees its own rows, and others do not.
+        c.do("begin")
+        c.write(INSERT, ["title"], ([5000], ["x"]), ([5001], ["y"]))
+        c.write(INSERT_NEW, ["title"], ([5001], ["x"]), ([5002], ["y"]))
+        c.write(UPDATE, ["title"], ([5002], ["z"]), ([6000], ["z"]))
+        c.write(REPLACE, ["title"], ([5002], ["z"]), ([5003], ["z"]))
+        c.do("write", DELETE, "|", 1, "|", "|", 6000)
+        c.do("write", DELETE_ANY, "|", 2, "|", "|", 6000)
+        equal(c.scan("|", "count"), ["3002\t"])
+        equal(other.scan("|", "count"), ["3000\t"])
+        c.do("rollback")
+        equal(c.scan("|", "count"), ["3000\t"])
+        # Who has counted meets those who insert; who inserts and counts nothing meets nobody.
+        c.do("begin")
+        equal(c.scan("|", "count"), ["3000\t"])
+        c.write(INSERT, ["title"], ([7000], ["x"]))
+        other.write(INSERT, ["title"], ([7001], ["x"]))
+        c.fails("40001", "commit")
+        c.do("begin")
+        c.write(INSERT, ["title"], ([7002], ["x"]))
+        other.write(INSERT, ["title"], ([7003], ["x"]))
+        c.do("commit")
+        equal(c.scan("|", "count"), ["3003\t"])
+        # Of some rows, and of groups, they are counted one by one.
+        equal(c.scan("|", "count", "from", ">=", 7000), ["3\t"])
+        equal(c.scan("|", "count", "where", "title", "=", "x"), ["3\t"])
+        c.do("empty", "shop", "books")
+        equal(c.scan("|", "count"), ["0\t"])
+        put_books(c, 5)
+        equal(c.scan("|", "count"), ["5\t"])
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def writers_that_do_not_know_end_the_count(cwd):
+    with Door(cwd, "--cql", "127.0.0.1:0") as server, Session(server) as c, Cql(server) as cql:
+        shop(c)
+        # What expires is counted by nobody.
+        put_many(c, 3000)
+        for seconds in (1000, 0):
+            cql.query(f"ALTER TABLE shop.books WITH default_time_to_live = {seconds}")
+            assert not is_counted(c)
+            cql.query("TRUNCATE shop.books")
+            put_many(c, 3000)
+            equal(is_counted(c), not seconds)
+            equal(c.scan("|", "count"), ["3000\t"])
+        for text in ("UPDATE shop.books SET title = 'x' WHERE frond_all = 0 AND id = 9000",
+                     "INSERT INTO shop.books (frond_all, id, title) VALUES (0, 9000, 'x')",
+                     "INSERT INTO shop.books (frond_all, id) VALUES (0, 9000) USING TTL 1000",
+                     "DELETE FROM shop.books WHERE frond_all = 0 AND id = 2999",
+                     "DELETE FROM shop.books WHERE frond_all = 0 AND id > 2998",
+                     "DELETE FROM shop.books WHERE frond_all = 0",
+                     "DELETE FROM shop.books USING TIMESTAMP 1 WHERE frond_all = 0 AND id = 7"):
+            put_many(c, 3000)
+            assert is_counted(c), text
+            # The transaction was begun while the table was counted.
+            c.do("begin")
+            c.write(INSERT, ["title"], ([8000], ["x"]))
+            cql.query(text)
+            assert not is_counted(c) or "DELETE FROM shop.books WHERE frond_all = 0" == text, text
+            c.fails("40001", "commit")
+            equal(c.scan("|", "count"), [f"{len(c.scan('id', '|'))}\t"])
+            c.write(PUT, ["title"], ([1], ["y"]), ([9001], ["y"]))
+            c.do("write", DELETE, "|", 3)
+            equal(c.scan("|", "count"), [f"{len(c.scan('id', '|'))}\t"])
+            cql.query("TRUNCATE shop.books")
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
 @test
 def rows_are_estimated_beside_a_transaction(cwd):
-    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+    with Door(cwd, "--cql", "127.0.0.1:0") as server, Session(server) as c, Session(server) as other, Cql(server) as cql:
         c.fails("42P01", "estimate", "shop", "books")
         shop(c)
         equal(c.do("estimate", "shop", "books"), ["0 exactly"])
+        # As one that is not counted.
+        cql.query("DELETE FROM shop.books WHERE frond_all = 0 AND id = 7")
         put_books(c, 500)
         equal(c.do("estimate", "shop", "books"), ["500 exactly"])
         for first in range(500, 3000, 500):

@@ -238,6 +238,31 @@ put_page(struct rows_request *r, const struct table *t, struct scanning *s, stru
 	return put_place(r, source, more);
 }
 
+/* ---- The number of all rows ---- */
+
+static bool
+counts_all_rows(const struct rows_scan *s)
+{
+	return s->sums && !s->column_count && !s->groups && !s->index && !s->equal_count &&
+	       s->from.kind == ROWS_BOUND_NONE && s->to.kind == ROWS_BOUND_NONE &&
+	       !s->filter_count && !s->rows && !s->sample && !s->place.len;
+}
+
+/* The answer of a page of sums, if the table knows how many rows it has. */
+static enum status
+put_count(struct rows_request *r, struct unit_table *t, bool *ret_done)
+{
+	uint64_t rows;
+
+	TRY(table_count_read(&t->timed, KV_READ, &rows, ret_done));
+	if (!*ret_done)
+		return STATUS_OK;
+	rows_put_u64(r->out, rows);
+	rows_put_u8(r->out, false);
+	rows_put_u32(r->out, 0);
+	return buf_status(r->out);
+}
+
 /* ---- The request ---- */
 
 static enum status
@@ -264,8 +289,14 @@ scan_rows(struct unit *u, struct scanning *s)
 	struct source source = { 0 };
 	struct unit_table *t;
 	enum status status;
+	bool is_counted;
 
 	TRY(rows_unit_table_open(u, &s->scan.table, &t));
+	if (counts_all_rows(&s->scan)) {
+		TRY(put_count(r, t, &is_counted));
+		if (is_counted)
+			return STATUS_OK;
+	}
 	if (s->scan.index)
 		TRY(rows_index_scan_make(r, t->table, &s->scan, &index, &interval, &s->scan.filters,
 					 &s->scan.filter_count));

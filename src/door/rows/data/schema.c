@@ -352,6 +352,7 @@ create_body(struct kv_tx *tx, void *arg)
 	rows_schema_restart(r);
 	m->schema.properties = &packed;
 	m->schema.property_count = 1;
+	m->schema.counts = true;
 	status = table_create(tx, m->name, &m->schema, 0, &r->err);
 	m->schema.properties = NULL;
 	m->schema.property_count = 0;

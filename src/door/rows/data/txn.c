@@ -144,6 +144,27 @@ rows_unit_note(struct unit *u, struct unit_table *t, const struct table_key *key
 	return status;
 }
 
+void
+rows_unit_told(struct unit *u, struct unit_table *t, int rows)
+{
+	if (!t->table->schema->counted)
+		return;
+	t->added += rows;
+	/* The note of the row is the last one. */
+	if (u->txn && savepoint_count(u->txn))
+		rows_undo_told(&u->txn->undo, rows);
+}
+
+enum status
+rows_unit_settle(struct unit *u)
+{
+	for (struct unit_table *t = u->tables; t; t = t->next) {
+		TRY(table_count_add(&t->timed, t->added));
+		t->added = 0;
+	}
+	return STATUS_OK;
+}
+
 /* ---- Requests outside of a transaction ---- */
 
 struct single {
@@ -657,7 +678,7 @@ undo_until(struct unit *u, void *arg)
 		TRY(rows_undo_take(t, u->r->arena, undo, from));
 		arena_reset(u->r->arena, mark);
 	}
-	return STATUS_OK;
+	return rows_unit_settle(u);
 }
 
 enum status

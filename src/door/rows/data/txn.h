@@ -28,6 +28,7 @@ struct unit_table {
 	struct table *table;
 	struct timed timed; /* its moment, of this table, for the whole transaction */
 	size_t number;      /* of the transaction's tables */
+	int64_t added;      /* rows, that the count of the table is still to be told */
 };
 
 struct unit {
@@ -49,6 +50,14 @@ MUST_USE enum status rows_unit_table_open(struct unit *u, const struct rows_tabl
  */
 MUST_USE enum status rows_unit_note(struct unit *u, struct unit_table *t,
 				    const struct table_key *key);
+
+/*
+ * What is to be called once it is written, if by that `rows` rows have come (negative: have gone):
+ * for the table's count, which rows_unit_settle() tells, and for the note, if there is one.
+ */
+void rows_unit_told(struct unit *u, struct unit_table *t, int rows);
+/* Tells the counts of all tables: before another request reads them. */
+MUST_USE enum status rows_unit_settle(struct unit *u);
 
 /* What a request does with rows: `arg` is its own. It may be run again, with an empty answer. */
 typedef enum status unit_body(struct unit *u, void *arg);

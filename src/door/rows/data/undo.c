@@ -5,14 +5,16 @@
  *     row        is it there, inserted (1 each), its times
  *     cells      how many (4): column (8), element, value, times
  *     times      write time, expiry (8 each), has it a stamp (1), the stamp (8)
- *     end        the number of the table (4), the length of all before (4)
+ *     end        by how many rows the write has changed the table's count (1), the number of the
+ *                table (4), the length of all before (4)
  */
 #include "door/rows/data/undo.h"
 
 #include <assert.h>
 
 enum {
-	END_BYTES = 8,
+	END_BYTES = 8,             /* that are read first */
+	TOLD_BYTES = 1,            /* before these */
 	SCALAR_BYTES = 128 * 1024, /* of one, with its kind */
 };
 
@@ -70,11 +72,19 @@ rows_undo_note(struct unit_table *t, const struct table_key *key, struct arena *
 	for (size_t i = 0; i < key->count; i++)
 		put_scalar(undo, &key->parts[i]);
 	put_row(undo, &row);
+	rows_put_u8(undo, 0);
 	rows_put_u32(undo, (uint32_t)t->number);
 	rows_put_u32(undo, (uint32_t)(undo->len - from));
 	if (buf_status(undo) != STATUS_OK)
 		undo->len = from;
 	return buf_status(undo);
+}
+
+void
+rows_undo_told(struct buf *undo, int rows)
+{
+	assert(undo->len >= END_BYTES + TOLD_BYTES);
+	undo->ptr[undo->len - END_BYTES - TOLD_BYTES] = (char)rows;
 }
 
 /* ---- Taking back ---- */
@@ -175,7 +185,9 @@ take_cell(struct taking *k, struct unit_table *t, const struct table_key *key)
 {
 	struct table_change change = { .column = take_u64(k) };
 	const struct table_column *column = table_column_by_id(t->table->schema, change.column);
-	struct table_write write = { .key = *key, .changes = &change, .change_count = 1 };
+	struct table_write write = {
+		.key = *key, .tells_count = true, .changes = &change, .change_count = 1
+	};
 
 	TRY(take_scalar(k, &change.element));
 	TRY(take_scalar(k, &change.value));
@@ -197,14 +209,15 @@ undo_take_row(struct taking *k, struct unit_table *t)
 	TRY(take_key(k, &key));
 	is_row = rows_in_u8(&k->in);
 	inserted = rows_in_u8(&k->in);
-	TRY(table_clear_row(&t->timed, &key));
-	write = (struct table_write){ .key = key, .inserts = true };
+	TRY(table_clear_told_row(&t->timed, &key));
+	write = (struct table_write){ .key = key, .inserts = true, .tells_count = true };
 	TRY(take_times(k, &t->timed, &write.expiry));
 	if (is_row && inserted)
 		TRY(table_write(&t->timed, &write));
 	cells = rows_in_u32(&k->in);
 	for (uint32_t i = 0; i < cells; i++)
 		TRY(take_cell(k, t, &key));
+	t->added -= (int8_t)rows_in_u8(&k->in);
 	assert(!k->in.bad);
 	return STATUS_OK;
 }

@@ -17,10 +17,12 @@ struct row_op {
 	bool is_new;   /* not even what has expired of it is there */
 };
 
+/* Of a table that is counted it has to be known of each row whether it was there. */
 static bool
-op_reads(enum rows_op op)
+op_reads(enum rows_op op, const struct unit_table *t)
 {
-	return op != ROWS_OP_PUT && op != ROWS_OP_REPLACE && op != ROWS_OP_DELETE_ANY;
+	return (op != ROWS_OP_PUT && op != ROWS_OP_REPLACE && op != ROWS_OP_DELETE_ANY) ||
+	       t->table->schema->counted;
 }
 
 static enum status
@@ -31,7 +33,7 @@ row_look(struct unit *u, struct unit_table *t, struct row_op *o)
 	struct table_row row = { 0 };
 	enum status status;
 
-	if (!op_reads(o->op))
+	if (!op_reads(o->op, t))
 		return STATUS_OK;
 	status = table_read(&t->timed, &o->key, false, &nothing, u->r->arena, &row);
 	o->is_there = status == STATUS_OK && row.is_row;
@@ -43,9 +45,10 @@ row_look(struct unit *u, struct unit_table *t, struct row_op *o)
 
 /* The changes of the columns; what is null is cleared, unless nothing is there to be cleared. */
 static enum status
-changes_make(struct unit *u, struct writing *w, const struct row_op *o, size_t *ret_count)
+changes_make(struct unit *u, struct writing *w, const struct unit_table *t, const struct row_op *o,
+	     size_t *ret_count)
 {
-	bool is_new = o->op == ROWS_OP_REPLACE || (op_reads(o->op) && !o->is_there);
+	bool is_new = o->op == ROWS_OP_REPLACE || (op_reads(o->op, t) && !o->is_there);
 	size_t count = 0;
 
 	for (size_t i = 0; i < w->write.column_count; i++) {
@@ -79,20 +82,25 @@ row_put(struct unit *u, struct writing *w, struct unit_table *t, const struct ro
 	struct table_write write = { .key = o->key,
 				     .inserts = o->op != ROWS_OP_UPDATE || !o->inserted,
 				     .is_new = o->is_new || o->op == ROWS_OP_REPLACE,
+				     .tells_count = true,
 				     .changes = w->changes };
 
-	TRY(changes_make(u, w, o, &write.change_count));
+	TRY(changes_make(u, w, t, o, &write.change_count));
 	TRY(rows_unit_note(u, t, &o->key));
 	if (o->op == ROWS_OP_REPLACE)
-		TRY(table_clear_row(&t->timed, &o->key));
-	return table_write(&t->timed, &write);
+		TRY(table_clear_told_row(&t->timed, &o->key));
+	TRY(table_write(&t->timed, &write));
+	rows_unit_told(u, t, !o->is_there);
+	return STATUS_OK;
 }
 
 static enum status
 row_clear(struct unit *u, struct unit_table *t, const struct row_op *o)
 {
 	TRY(rows_unit_note(u, t, &o->key));
-	return table_clear_row(&t->timed, &o->key);
+	TRY(table_clear_told_row(&t->timed, &o->key));
+	rows_unit_told(u, t, -o->is_there);
+	return STATUS_OK;
 }
 
 /* `*ret_done` is false if nothing happened. */
@@ -198,6 +206,7 @@ write_body(struct unit *u, void *arg)
 		arena_reset(r->arena, mark);
 	}
 	r->at = ROWS_NOWHERE;
+	TRY(rows_unit_settle(u));
 	return buf_status(r->out);
 }
 

@@ -149,6 +149,8 @@ alter(struct alter *a, const struct table_alteration *change)
 	s->packed = s->packed || table_schema_asks_to_pack(s);
 	if (change->sets_ttl && change->ttl_ms && s->counters)
 		return err_set(t->err, STATUS_INVALID, "counters do not expire");
+	/* What expires by itself nobody tells. */
+	s->counted = s->counted && !(change->sets_ttl && change->ttl_ms);
 	TRY(table_schema_write(t->tx, t->db, s, t->err));
 	if (a->drops)
 		TRY(table_dropped_begin(t));
@@ -171,6 +173,56 @@ table_alter(struct timed *t, const struct table_alteration *change)
 	status = alter(&a, change);
 	arena_free(a.arena);
 	return status;
+}
+
+/* ---- Flags of the description ---- */
+
+static enum status
+flag_change(struct kv_tx *tx, const struct catalog_db *db, table_schema_flag *flag,
+	    struct arena *arena, struct err *err)
+{
+	struct table_schema schema;
+
+	TRY(catalog_db_check_writable(db, err));
+	TRY(table_schema_read(tx, db, arena, &schema, err));
+	if (!flag(&schema))
+		return STATUS_OK;
+	TRY(table_schema_write(tx, db, &schema, err));
+	return kv_touch_metadata_version(tx);
+}
+
+struct flagging {
+	struct str table;
+	table_schema_flag *flag;
+	struct err *err;
+};
+
+static enum status
+flag_body(struct kv_tx *tx, void *arg)
+{
+	const struct flagging *f = arg;
+	struct catalog_db *db;
+	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, f->table, &db, f->err);
+	struct arena *arena;
+
+	/* Dropped meanwhile: the writer finds that, too. */
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
+	TRY(status);
+	arena = arena_new(TABLE_RECORD_ARENA_BYTES);
+	status = arena ? flag_change(tx, db, f->flag, arena, f->err) : STATUS_NOMEM;
+	arena_free(arena);
+	catalog_db_unref(db);
+	return status;
+}
+
+enum status
+table_schema_set_flag(struct timed *t, table_schema_flag *flag)
+{
+	struct flagging f = { .table = t->db->name, .flag = flag, .err = t->err };
+
+	TRY(kv_run(kv_tx_store(t->tx), flag_body, &f, NULL, t->err));
+	return STATUS_TX_CONFLICT;
 }
 
 /* ---- Values in pieces ---- */

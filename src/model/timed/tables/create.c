@@ -61,7 +61,8 @@ columns_take(const struct table_schema *given, enum table_column_kind from,
 
 /* The schema that a table begins with. */
 static enum status
-schema_make(const struct table_schema *given, struct arena *arena, struct table_schema *ret)
+schema_make(const struct table_schema *given, uint64_t ttl_ms, struct arena *arena,
+	    struct table_schema *ret)
 {
 	struct table_column *columns = arena_alloc(arena,
 						   given->column_count * sizeof(*columns) + 1);
@@ -78,6 +79,8 @@ schema_make(const struct table_schema *given, struct arena *arena, struct table_
 	TRY(table_properties_merge(NULL, 0, given->properties, given->property_count, arena,
 				   &ret->properties, &ret->property_count));
 	ret->packed = table_schema_asks_to_pack(ret);
+	ret->counts = given->counts && !ret->counters && !ret->static_count && !ttl_ms;
+	ret->counted = ret->counts;
 	return STATUS_OK;
 }
 
@@ -107,7 +110,7 @@ create(struct kv_tx *tx, struct str name, const struct table_schema *given, uint
 	if (given->column_count > TABLE_COLUMNS)
 		return err_set(err, STATUS_INVALID, "a table may have %d columns (TABLE_COLUMNS)",
 			       TABLE_COLUMNS);
-	TRY(schema_make(given, arena, &schema));
+	TRY(schema_make(given, default_ttl_ms, arena, &schema));
 	TRY(table_schema_check(&schema, err));
 	if (schema.counters && default_ttl_ms)
 		return err_set(err, STATUS_INVALID, "counters do not expire");
@@ -181,6 +184,9 @@ truncate_opened(struct kv_tx *tx, const struct catalog_db *db, const struct time
 
 	TRY(catalog_db_check_writable(db, err));
 	TRY(table_schema_read(tx, db, arena, &schema, err));
+	/* No row is there any more, so the count is known again. */
+	schema.counted = schema.counts && !schema.stamped && !schema.static_count &&
+			 !timed_ttl_ms(db);
 	memcpy(options, db->options, sizeof(options));
 	if (timed_history_seconds(db)) {
 		timed_init(&t, tx, db, clock, err);

@@ -301,6 +301,9 @@ draw_schema(struct str value, struct arena *arena, struct buf *ret)
 		buf_append_cstr(ret, "; clients' timestamps count");
 	if (schema.packed)
 		buf_append_cstr(ret, "; rows may be packed");
+	if (schema.counts)
+		buf_append_cstr(ret, schema.counted ? "; rows are counted"
+						    : "; rows are no longer counted");
 	return STATUS_OK;
 }
 
@@ -335,6 +338,17 @@ draw_index(struct str tail, struct str value, struct buf *ret)
 /* ---- Pairs ---- */
 
 static enum status
+draw_count(struct str tail, struct str value, struct buf *ret)
+{
+	uint64_t rows;
+
+	if (tail.len || !table_count_parse(value, &rows))
+		return STATUS_NOT_FOUND;
+	buf_printf(ret, "rows -> %llu", (unsigned long long)rows);
+	return STATUS_OK;
+}
+
+static enum status
 draw_any(const struct catalog_db *db, uint64_t space, struct str tail, struct str value,
 	 struct arena *arena, struct buf *ret)
 {
@@ -343,6 +357,8 @@ draw_any(const struct catalog_db *db, uint64_t space, struct str tail, struct st
 		return draw_cell(db, tail, value, arena, ret);
 	case TIMED_SPACE_COUNTER:
 		return draw_counter(db, tail, value, arena, ret);
+	case TIMED_SPACE_COUNT:
+		return draw_count(tail, value, ret);
 	case TIMED_SPACE_EXPIRY:
 		return draw_entry(db, tail, arena, ret);
 	case TIMED_SPACE_MARKS:

@@ -108,6 +108,8 @@ struct table_write {
 	 * looked for again.
 	 */
 	bool is_new;
+	/* The caller tells the count (table_count_add()); nothing of the row expires. */
+	bool tells_count;
 	struct timed_expiry expiry; /* of that; of nothing else */
 	const struct table_change *changes;
 	size_t change_count;
@@ -118,8 +120,9 @@ struct table_write {
  * STATUS_KEY_TOO_LARGE, explained with the limit's name: TABLE_VALUE_BYTES, TIMED_KEY_BYTES.
  *
  * Also STATUS_TX_CONFLICT, before anything is committed: when a column gets its first value that is
- * too long for one pair. By then another transaction has changed the table's description, so the
- * caller begins its transaction again, as after any conflict.
+ * too long for one pair, and when nobody tells the count of a table that has one. By then another
+ * transaction has changed the table's description, so the caller begins its transaction again, as
+ * after any conflict. All other functions that clear rows do the same for the count.
  */
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
 
@@ -127,6 +130,8 @@ MUST_USE enum status table_write(struct timed *t, const struct table_write *writ
  * Clears a row, or with a key of a partition its static columns alone. STATUS_INVALID, explained.
  */
 MUST_USE enum status table_clear_row(struct timed *t, const struct table_key *key);
+/* The same for a caller that tells the count. */
+MUST_USE enum status table_clear_told_row(struct timed *t, const struct table_key *key);
 
 /* An end of a range of rows: the first `count` range components. Rows that begin so equal it. */
 struct table_edge {
@@ -149,6 +154,24 @@ MUST_USE enum status table_clear_range(struct timed *t, const struct table_key *
 /* The same of a whole partition, its static columns with it. */
 MUST_USE enum status table_clear_partition(struct timed *t, const struct table_key *partition,
 					   bool *ret_more);
+
+/* ---- Counting (count.c) ---- */
+
+/*
+ * A table with `counted` in its schema has a counter of its rows. It is right as long as every
+ * writer knows of each row that it writes or clears whether the row was there, by having read it in
+ * the same transaction, with a conflict; writes no row that is not inserted, and nothing that
+ * expires; and tells how many rows have come, less those that have gone. The first write of one who
+ * does not ends the count, until the table is emptied (table_truncate()).
+ */
+MUST_USE enum status table_count_add(struct timed *t, int64_t rows);
+/*
+ * How many rows there are, what the transaction has told with them. `*ret_known` is false, and
+ * `*ret` 0, where the table is not counted, or the past is read. With KV_READ the transaction
+ * conflicts with whoever adds or removes rows.
+ */
+MUST_USE enum status table_count_read(struct timed *t, enum kv_read mode, uint64_t *ret,
+				      bool *ret_known);
 
 /* ---- Reading (read.c) ---- */
 

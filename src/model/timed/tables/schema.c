@@ -5,7 +5,8 @@
  * In a table whose clients have ordered writes by stamps of their own the list of columns with
  * pieces is there in any case, and the format is another one, which an older frond refuses.
  * In a table whose rows may be packed that list is followed by whether clients have done so, in one
- * more format.
+ * more format. In one that counts its rows, in another one, that is followed by whether rows may be
+ * packed and whether the count is still kept.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
@@ -25,6 +26,7 @@ enum {
 	SCHEMA_FORMAT_PIECES = 2,  /* with the columns whose values may lie in pieces */
 	SCHEMA_FORMAT_STAMPED = 3, /* the same, and clients' stamps order writes */
 	SCHEMA_FORMAT_PACKED = 4,  /* rows may be packed; whether stamps order writes is behind */
+	SCHEMA_FORMAT_COUNTS = 5,  /* rows are counted; whether they may be packed is behind */
 };
 
 /* ---- Properties ---- */
@@ -134,7 +136,8 @@ pieces_put(const struct table_schema *schema, struct buf *value)
 void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
-	uint64_t format = schema->packed       ? SCHEMA_FORMAT_PACKED
+	uint64_t format = schema->counts       ? SCHEMA_FORMAT_COUNTS
+			  : schema->packed     ? SCHEMA_FORMAT_PACKED
 			  : schema->stamped    ? SCHEMA_FORMAT_STAMPED
 			  : has_pieces(schema) ? SCHEMA_FORMAT_PIECES
 					       : SCHEMA_FORMAT;
@@ -163,8 +166,12 @@ table_schema_put(const struct table_schema *schema, struct buf *value)
 	table_properties_put(schema->properties, schema->property_count, value);
 	if (format >= SCHEMA_FORMAT_PIECES)
 		pieces_put(schema, value);
-	if (format == SCHEMA_FORMAT_PACKED)
+	if (format >= SCHEMA_FORMAT_PACKED)
 		tuple_put_bool(value, schema->stamped);
+	if (format == SCHEMA_FORMAT_COUNTS) {
+		tuple_put_bool(value, schema->packed);
+		tuple_put_bool(value, schema->counted);
+	}
 }
 
 static enum status
@@ -307,9 +314,14 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	ret->packed = format == SCHEMA_FORMAT_PACKED;
 	if (format >= SCHEMA_FORMAT_PIECES)
 		TRY(pieces_next(r, ret, columns));
-	if (ret->packed)
+	if (format >= SCHEMA_FORMAT_PACKED)
 		TRY(tuple_next_bool(r, &ret->stamped));
-	if (ret->packed && ret->counters)
+	ret->counts = format == SCHEMA_FORMAT_COUNTS;
+	if (ret->counts) {
+		TRY(tuple_next_bool(r, &ret->packed));
+		TRY(tuple_next_bool(r, &ret->counted));
+	}
+	if ((ret->packed || ret->counts) && ret->counters)
 		return STATUS_CORRUPT;
 	ret->packs = ret->packed && table_schema_asks_to_pack(ret);
 	return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
@@ -323,7 +335,7 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_PACKED, &format, err));
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_COUNTS, &format, err));
 	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;

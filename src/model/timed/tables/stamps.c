@@ -15,52 +15,13 @@
 
 /* ---- The flag ---- */
 
-static enum status
-flag_set(struct kv_tx *tx, const struct catalog_db *db, struct arena *arena, struct err *err)
+static bool
+set_stamped(struct table_schema *schema)
 {
-	struct table_schema schema;
+	bool changes = !schema->stamped;
 
-	TRY(catalog_db_check_writable(db, err));
-	TRY(table_schema_read(tx, db, arena, &schema, err));
-	if (schema.stamped)
-		return STATUS_OK;
-	schema.stamped = true;
-	TRY(table_schema_write(tx, db, &schema, err));
-	return kv_touch_metadata_version(tx);
-}
-
-struct flagging {
-	struct str table;
-	struct err *err;
-};
-
-static enum status
-flag_body(struct kv_tx *tx, void *arg)
-{
-	const struct flagging *f = arg;
-	struct catalog_db *db;
-	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, f->table, &db, f->err);
-	struct arena *arena;
-
-	/* Dropped meanwhile: the writer finds that, too. */
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
-	arena = arena_new(TABLE_RECORD_ARENA_BYTES);
-	status = arena ? flag_set(tx, db, arena, f->err) : STATUS_NOMEM;
-	arena_free(arena);
-	catalog_db_unref(db);
-	return status;
-}
-
-/* The first use of a stamp in the table: the writer begins again, and finds the flag. */
-static enum status
-stamps_allow(struct timed *t)
-{
-	struct flagging f = { .table = t->db->name, .err = t->err };
-
-	TRY(kv_run(kv_tx_store(t->tx), flag_body, &f, NULL, t->err));
-	return STATUS_TX_CONFLICT;
+	schema->stamped = true;
+	return changes;
 }
 
 /* ---- What the caller says ---- */
@@ -160,8 +121,10 @@ table_order_begin(struct timed *t, bool writes, struct table_order *ret)
 	struct kv_future *asked = NULL;
 
 	*ret = (struct table_order){ 0 };
+	/* The first use of a stamp in the table: the writer begins again, and finds the flag. */
 	if (!table_schema_of(t->db)->stamped)
-		return t->has_stamp ? stamps_allow(t) : begin_blind(t, writes);
+		return t->has_stamp ? table_schema_set_flag(t, set_stamped)
+				    : begin_blind(t, writes);
 	/* Asked for with the clock, and with a conflict: whoever raises it meanwhile is seen. */
 	if (!t->has_stamp && !t->restores && !t->knows_highest) {
 		TRY(highest_key(t, &key));

@@ -93,6 +93,10 @@ struct table_schema {
 	bool stamped; /* clients have ordered writes by stamps of their own: table_stamp_set() */
 	bool packed;  /* rows may be packed (packed.h) */
 	bool packs;   /* INSERT packs them */
+	/* Its rows are counted from when it is made or emptied on, if its creator asked for that;
+	 * `counted`: whoever has written since has told the count (table_count_add()). */
+	bool counts;
+	bool counted;
 	uint64_t next_id;
 	const struct table_dropped *dropped; /* the latest last */
 	size_t dropped_count;
@@ -132,9 +136,11 @@ MUST_USE enum status table_name(struct str keyspace, struct str table, struct bu
 void table_name_split(struct str name, struct str *ret_keyspace, struct str *ret_table);
 
 /*
- * Creates a table. Of `schema` the columns (kind, order within the key, name, type, storage) and
- * properties count; ids are given here. `default_ttl_ms`: how long after its write expires what
- * says nothing else; 0: never. STATUS_NOT_FOUND, explained, if there is no such keyspace;
+ * Creates a table. Of `schema` the columns (kind, order within the key, name, type, storage),
+ * properties and `counts` count, the last one where nothing expires by default and there are
+ * neither counters nor static columns; ids are given here. `default_ttl_ms`: how long after its
+ * write expires what says nothing else; 0: never. STATUS_NOT_FOUND, explained, if there is no such
+ * keyspace;
  * STATUS_EXISTS; STATUS_INVALID, explained. Writes the stamp of the schema (keyspaces.h).
  */
 MUST_USE enum status table_create(struct kv_tx *tx, struct str name,

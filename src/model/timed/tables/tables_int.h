@@ -37,6 +37,13 @@ MUST_USE enum status table_schema_get(struct kv_tx *tx, const struct catalog_db 
 MUST_USE enum status table_schema_read(struct kv_tx *tx, const struct catalog_db *db,
 				       struct arena *arena, struct table_schema *ret,
 				       struct err *err);
+/* Changes a schema. False: it is so already. */
+typedef bool table_schema_flag(struct table_schema *schema);
+/*
+ * Changes the table's description by a transaction of its own, and returns STATUS_TX_CONFLICT: the
+ * caller begins again, and finds it changed (alter.c). Another failure if that was not possible.
+ */
+MUST_USE enum status table_schema_set_flag(struct timed *t, table_schema_flag *flag);
 /*
  * What an opened table keeps: the schema and the indexes, in an arena of its own, and the engine's
  * set of definitions (NULL: there are none). `kept` are the indexes that writers keep, as set->kept
@@ -80,6 +87,18 @@ table_space(const struct table_schema *schema)
 {
 	return schema->counters ? TIMED_SPACE_COUNTER : TIMED_SPACE_ROWS;
 }
+
+/* ---- Counting (count.c) ---- */
+
+/*
+ * To be called before rows are written or cleared. Unless the caller `tells` the count, a table
+ * that was counted is so no more; then returns STATUS_TX_CONFLICT, as table_schema_set_flag().
+ */
+MUST_USE enum status table_count_check(struct timed *t, bool tells);
+/* The value of the counter. False: it is none. */
+bool table_count_parse(struct str value, uint64_t *ret);
+/* Compares the counter with `rows`, NULL: not known, and looks that nothing else is beside it. */
+MUST_USE enum status table_verify_count(struct catalog_verify *v, const uint64_t *rows);
 
 /* ---- Columns that were dropped (dropped.c) ---- */
 

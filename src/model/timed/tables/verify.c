@@ -17,6 +17,7 @@ struct table_check {
 	bool dropping;              /* and to clear cells of columns that were dropped */
 	struct table_pieces pieces; /* of the cell before */
 	struct buf pieced;          /* its key; what begins so is a piece of it */
+	uint64_t rows;              /* that have begun */
 };
 
 /* ---- Cells ---- */
@@ -217,6 +218,7 @@ row_pair(struct catalog_verify *v, const struct catalog_verify_cursor *cursor, v
 	struct table_check *c = arg;
 
 	v->sum.documents += cursor->begins_unit;
+	c->rows += cursor->begins_unit;
 	v->sum.leaves++;
 	return check_cell(c, &cursor->pair, cursor->tail);
 }
@@ -238,6 +240,8 @@ check_rows(struct catalog_verify *v, struct catalog_verify_range *range)
 		status = catalog_verify_walk(v, &walk, range);
 	if (status == STATUS_OK)
 		check_pieces_end(&c);
+	if (status == STATUS_OK && !range)
+		status = table_verify_count(v, &c.rows);
 	buf_release(&c.pieced);
 	return status;
 }
@@ -326,6 +330,13 @@ check_rest(struct catalog_verify *v)
 	return timed_verify_single(v, TIMED_SPACE_DROPPED, timed_walk_is_good);
 }
 
+/* In ranges, each at a version of its own, the number of all rows is not known. */
+static enum status
+check_counter(struct catalog_verify *v)
+{
+	return table_verify_count(v, NULL);
+}
+
 enum status
 table_verify(struct catalog_verify *v)
 {
@@ -340,6 +351,7 @@ enum status
 table_verify_in_ranges(struct catalog_verify *v)
 {
 	TRY(timed_verify_ranges(v, check_rows, NULL));
+	TRY(timed_verify_once(v, check_counter, "the number of rows"));
 	TRY(timed_verify_pairs(v, &entries));
 	TRY(table_verify_indexes_in_ranges(v));
 	TRY(timed_verify_ranges(v, table_verify_marks, NULL));

@@ -139,6 +139,7 @@ table_write(struct timed *t, const struct table_write *write)
 	TRY(check_write(t, write, &writes));
 	if (!write->inserts && !write->change_count)
 		return STATUS_OK;
+	TRY(table_count_check(t, write->tells_count));
 	TRY(table_write_allow_pieces(t, write));
 	status = row_write(&w, write, writes);
 	buf_release(&w.row);
@@ -174,12 +175,13 @@ row_clear_losers(struct timed *t, const struct table_order *o, struct str row)
 	return table_contest_clear(t, o, row, buf_str(&end), SIZE_MAX, &more);
 }
 
-enum status
-table_clear_row(struct timed *t, const struct table_key *key)
+static enum status
+row_clear_by_key(struct timed *t, const struct table_key *key, bool tells)
 {
 	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
 	struct table_order o;
 
+	TRY(table_count_check(t, tells));
 	TRY(table_key_row(t, key, &row));
 	TRY(table_order_begin(t, false, &o));
 	if (t->restores && table_schema_of(t->db)->stamped)
@@ -187,6 +189,18 @@ table_clear_row(struct timed *t, const struct table_key *key)
 	if (o.marks)
 		TRY(table_mark_raise(t, &o, buf_str(&row), false, o.stamp));
 	return o.compares ? row_clear_losers(t, &o, buf_str(&row)) : row_clear(t, buf_str(&row));
+}
+
+enum status
+table_clear_row(struct timed *t, const struct table_key *key)
+{
+	return row_clear_by_key(t, key, false);
+}
+
+enum status
+table_clear_told_row(struct timed *t, const struct table_key *key)
+{
+	return row_clear_by_key(t, key, true);
 }
 
 /* A row of a range that is cleared one by one. */
@@ -276,6 +290,7 @@ table_clear_range(struct timed *t, const struct table_key *partition, const stru
 	struct table_order o;
 
 	*ret_more = false;
+	TRY(table_count_check(t, false));
 	TRY(table_key_range(t, partition, from, to, &begin, &end));
 	TRY(table_order_begin(t, false, &o));
 	if (str_eq(buf_str(&begin), buf_str(&end)))
@@ -291,6 +306,7 @@ table_clear_partition(struct timed *t, const struct table_key *partition, bool *
 	struct table_order o;
 
 	*ret_more = false;
+	TRY(table_count_check(t, false));
 	TRY(table_key_partition(t, partition, &begin));
 	buf_append_str(&end, buf_str(&begin));
 	buf_append_byte(&end, CATALOG_KEY_LAST);

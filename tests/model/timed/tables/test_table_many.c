@@ -1,0 +1,396 @@
+/*
+ * What is known of many rows without reading each: how many there are, who ends that count and what
+ * a check finds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "catalog/keys.h"
+#include "catalog/store_format.h"
+#include "kv/faulty/faulty.h"
+#include "kv/tuple.h"
+#include "model/timed/tables/keyspaces.h"
+#include "model/timed/tables/row.h"
+#include "store.h"
+#include "test_tables.h"
+#include "verified.h"
+
+enum {
+	START_MS = 1000 * 1000,
+	SPACE_COUNT = 39, /* as it is stored */
+	A = 3,            /* the id of the column of "ks.t", whose key is `k` and `r` */
+};
+
+static const struct table_column columns[] = {
+	{ .name = TEXT("k"), .kind = TABLE_HASH },
+	{ .name = TEXT("r"), .kind = TABLE_RANGE },
+	{ .name = TEXT("a"), .kind = TABLE_REGULAR },
+};
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct timed_clock clock;
+	struct err err;
+};
+
+static uint64_t
+fixture_now(void *arg)
+{
+	(void)arg;
+	return START_MS;
+}
+
+/* ---- Transactions ---- */
+
+typedef enum status work_body(struct timed *t, void *arg);
+
+struct work {
+	struct fixture *f;
+	work_body *body;
+	void *arg;
+	unsigned runs;
+};
+
+static enum status
+work_run(struct kv_tx *tx, void *arg)
+{
+	struct work *w = arg;
+	struct catalog_db *db;
+	enum status status;
+	struct timed t;
+
+	w->runs++;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &w->f->err));
+	timed_init(&t, tx, db, &w->f->clock, &w->f->err);
+	status = w->body(&t, w->arg);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* How often it was run. */
+static unsigned
+run(struct fixture *f, work_body *body, void *arg)
+{
+	struct work w = { .f = f, .body = body, .arg = arg };
+	enum status status = kv_run(f->store, work_run, &w, NULL, &f->err);
+
+	if (status != STATUS_OK)
+		print_error("%s\n", f->err.text);
+	assert_int_equal(status, STATUS_OK);
+	return w.runs;
+}
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	const struct table_keyspace ks = { .name = STR("ks") };
+	const struct table_property packed = { STR(TABLE_PROPERTY_PACKED), STR("true") };
+	const struct table_schema schema = { .columns = columns,
+					     .column_count = 3,
+					     .properties = &packed,
+					     .property_count = 1,
+					     .counts = true };
+
+	(void)arg;
+	TRY(table_keyspace_create(tx, &ks, NULL));
+	return table_create(tx, STR("ks.t"), &schema, 0, NULL);
+}
+
+/* Of a row, or of its partition. Tokens are in the order of the numbers. */
+static struct table_key
+key_of(int64_t n, bool is_partition, struct doc_scalar parts[2])
+{
+	parts[0] = number(n);
+	parts[1] = number(0);
+	return (struct table_key){ .token = n, .parts = parts, .count = is_partition ? 1 : 2 };
+}
+
+static enum status
+write_row(struct timed *t, int64_t n, bool is_new, bool tells)
+{
+	struct doc_scalar parts[2];
+	const struct table_change change = { .kind = TABLE_CHANGE_PUT,
+					     .column = A,
+					     .value = number(n) };
+	const struct table_write write = { .key = key_of(n, false, parts),
+					   .inserts = true,
+					   .is_new = is_new,
+					   .tells_count = tells,
+					   .changes = &change,
+					   .change_count = 1 };
+
+	return table_write(t, &write);
+}
+
+/* ---- Counting ---- */
+
+struct counted {
+	int64_t from, to; /* rows that are written */
+	bool known;
+	uint64_t rows;
+};
+
+static enum status
+add_body(struct timed *t, void *arg)
+{
+	struct counted *c = arg;
+
+	for (int64_t n = c->from; n < c->to; n++)
+		TRY(write_row(t, n, true, true));
+	TRY(table_count_add(t, c->to - c->from));
+	return table_count_read(t, KV_READ, &c->rows, &c->known);
+}
+
+static void
+add(struct fixture *f, int64_t from, int64_t to, uint64_t expected)
+{
+	struct counted c = { .from = from, .to = to };
+
+	assert_int_equal(run(f, add_body, &c), 1);
+	assert_true(c.known);
+	assert_int_equal(c.rows, expected);
+}
+
+/* How many there are; -1: that is not known. */
+static int64_t
+count(struct fixture *f)
+{
+	struct counted c = { 0 };
+
+	assert_int_equal(run(f, add_body, &c), 1);
+	return c.known ? (int64_t)c.rows : -1;
+}
+
+static enum status
+remove_told_body(struct timed *t, void *arg)
+{
+	struct doc_scalar parts[2];
+	const struct table_key key = key_of(3, false, parts);
+
+	(void)arg;
+	TRY(table_clear_told_row(t, &key));
+	return table_count_add(t, -1);
+}
+
+static enum status
+truncate_body(struct timed *t, void *arg)
+{
+	(void)arg;
+	return table_truncate(t->tx, STR("ks.t"), t->clock, t->err);
+}
+
+static void
+rows_are_counted_by_whoever_tells(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(count(f), 0);
+	add(f, 0, 100, 100);
+	add(f, 100, 105, 105);
+	assert_int_equal(run(f, remove_told_body, NULL), 1);
+	assert_int_equal(count(f), 104);
+	verified_none(f->store);
+	assert_int_equal(run(f, truncate_body, NULL), 1);
+	assert_int_equal(count(f), 0);
+	add(f, 0, 3, 3);
+	verified_none(f->store);
+}
+
+static enum status
+write_untold_body(struct timed *t, void *arg)
+{
+	(void)arg;
+	return write_row(t, 7, false, false);
+}
+
+static enum status
+clear_row_body(struct timed *t, void *arg)
+{
+	struct doc_scalar parts[2];
+	const struct table_key key = key_of(1, false, parts);
+
+	(void)arg;
+	return table_clear_row(t, &key);
+}
+
+static enum status
+clear_range_body(struct timed *t, void *arg)
+{
+	struct doc_scalar parts[2];
+	const struct table_key key = key_of(1, true, parts);
+	const struct doc_scalar r = number(0);
+	const struct table_edge from = { .kind = TIMED_BOUND_INCLUSIVE, .parts = &r, .count = 1 },
+				to = { .kind = TIMED_BOUND_END };
+	bool more;
+
+	(void)arg;
+	return table_clear_range(t, &key, &from, &to, &more);
+}
+
+static enum status
+clear_partition_body(struct timed *t, void *arg)
+{
+	struct doc_scalar parts[2];
+	const struct table_key key = key_of(1, true, parts);
+	bool more;
+
+	(void)arg;
+	return table_clear_partition(t, &key, &more);
+}
+
+static enum status
+live_body(struct timed *t, void *arg)
+{
+	const struct table_alteration change = { .sets_ttl = true, .ttl_ms = 1000 * 1000 };
+
+	(void)arg;
+	return table_alter(t, &change);
+}
+
+static void
+whoever_does_not_tell_ends_the_count(void **state)
+{
+	static work_body *const bodies[] = { write_untold_body, clear_row_body, clear_range_body,
+					     clear_partition_body };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
+		add(f, 0, 5, 5);
+		/* Once to no avail, but for the flag. */
+		assert_int_equal(run(f, bodies[i], NULL), 2);
+		assert_int_equal(count(f), -1);
+		assert_int_equal(run(f, bodies[i], NULL), 1);
+		verified_none(f->store);
+		assert_int_equal(run(f, truncate_body, NULL), 1);
+	}
+	add(f, 0, 5, 5);
+	assert_int_equal(run(f, live_body, NULL), 1);
+	assert_int_equal(count(f), -1);
+	assert_int_equal(run(f, truncate_body, NULL), 1);
+	assert_int_equal(count(f), -1);
+	verified_none(f->store);
+}
+
+static enum status
+history_body(struct timed *t, void *arg)
+{
+	const struct timed_history_bounds bounds = { .seconds = 1000 };
+
+	return arg ? timed_history_begin(t) : timed_history_set(t, bounds);
+}
+
+static enum status
+list_line(void *arg, const struct timed_line *line)
+{
+	(void)line;
+	++*(unsigned *)arg;
+	return STATUS_OK;
+}
+
+static enum status
+list_body(struct timed *t, void *arg)
+{
+	return timed_list(t, list_line, arg);
+}
+
+static void
+a_table_with_a_past_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	unsigned lines = 0;
+
+	add(f, 0, 5, 5);
+	assert_int_equal(run(f, history_body, NULL), 1);
+	assert_int_equal(run(f, history_body, f), 1);
+	add(f, 5, 7, 7);
+	assert_int_equal(run(f, remove_told_body, NULL), 1);
+	assert_int_equal(count(f), 6);
+	verified_none(f->store);
+	assert_int_equal(run(f, list_body, &lines), 1);
+	/* The rows, and how many there are. */
+	assert_true(lines >= 7);
+}
+
+/* Adds to the counter what was not written; `arg`: what follows the counter's key. */
+static enum status
+damage_body(struct timed *t, void *arg)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	buf_append_str(&key, t->db->prefix);
+	tuple_put_u64(&key, SPACE_COUNT);
+	buf_append_cstr(&key, arg);
+	return kv_atomic(t->tx, KV_ADD, buf_str(&key), STR("\2\0\0\0\0\0\0\0"));
+}
+
+static void
+verify_finds_a_wrong_count(void **state)
+{
+	struct fixture *f = *state;
+	struct verified v;
+	char more[] = "\x15\x01", nothing[] = "";
+
+	add(f, 0, 5, 5);
+	verified_none(f->store);
+	run(f, damage_body, more);
+	verified_read(f->store, &v);
+	assert_non_null(strstr(v.all, "unknown_key: nothing can be at this place"));
+	run(f, damage_body, nothing);
+	assert_int_equal(count(f), 7);
+	verified_read(f->store, &v);
+	assert_non_null(strstr(v.all, "table_count: the counter says 7, and there are 5 rows"));
+}
+
+/* ---- All of them ---- */
+
+static int
+fixture_setup(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	char url[256];
+
+	test_show_failures();
+	tables_register();
+	test_make_dir("many", f->dir, sizeof(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
+	f->clock = (struct timed_clock){ .now_ms = fixture_now, .arg = f };
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rows_are_counted_by_whoever_tells),
+		TEST(whoever_does_not_tell_ends_the_count),
+		TEST(a_table_with_a_past_is_counted),
+		TEST(verify_finds_a_wrong_count),
+	};
+
+	return cmocka_run_group_tests_name("table_many", tests, NULL, NULL);
+}
