@@ -1,8 +1,14 @@
 #include "door/rows/data/index.h"
 #include "door/rows/data/rows.h"
 
+enum {
+	GAP_ROWS = 4, /* of a request: with as many it looks for many rows at once */
+};
+
 struct writing {
 	struct rows_write write;
+	struct table_gap gap;
+	bool has_gap;
 	const struct column **columns;
 	struct rows_value *values;
 	struct table_change *changes;
@@ -25,8 +31,15 @@ op_reads(enum rows_op op, const struct unit_table *t)
 	       t->table->schema->counted;
 }
 
+/* True if the row is expected to be a new one. */
+static bool
+op_adds(enum rows_op op)
+{
+	return op == ROWS_OP_INSERT || op == ROWS_OP_INSERT_NEW || op == ROWS_OP_PUT;
+}
+
 static enum status
-row_look(struct unit *u, struct unit_table *t, struct row_op *o)
+row_look(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o)
 {
 	const struct table_wanted nothing = { .some = true };
 	struct arena_mark mark = arena_mark(u->r->arena);
@@ -35,6 +48,11 @@ row_look(struct unit *u, struct unit_table *t, struct row_op *o)
 
 	if (!op_reads(o->op, t))
 		return STATUS_OK;
+	if (w->has_gap && op_adds(o->op)) {
+		TRY(table_gap_look(&w->gap, &t->timed, &o->key, &o->is_new));
+		if (o->is_new)
+			return STATUS_OK;
+	}
 	status = table_read(&t->timed, &o->key, false, &nothing, u->r->arena, &row);
 	o->is_there = status == STATUS_OK && row.is_row;
 	o->inserted = o->is_there && row.inserted;
@@ -107,7 +125,7 @@ row_clear(struct unit *u, struct unit_table *t, const struct row_op *o)
 static enum status
 row_run(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o, bool *ret_done)
 {
-	TRY(row_look(u, t, o));
+	TRY(row_look(u, w, t, o));
 	*ret_done = true;
 	switch (o->op) {
 	case ROWS_OP_INSERT:
@@ -170,15 +188,51 @@ fail_unique(struct rows_request *r, const struct unit_table *t)
 			 STR_ARG(t->table->db->name), STR_ARG(r->unique));
 }
 
+/* The next row of the request. */
 static enum status
-write_body(struct unit *u, void *arg)
+row_next(struct rows_request *r, struct writing *w, const struct table *t, struct rows_in *ops,
+	 struct row_op *ret)
 {
-	struct writing *w = arg;
+	struct rows_key key;
+
+	*ret = (struct row_op){ 0 };
+	rows_write_next(ops, w->write.column_count, &ret->op, &key, w->values);
+	if (key.count != rows_table_key_columns(t))
+		return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
+				 rows_table_key_columns(t));
+	return rows_key_make(r, t, key.values, key.count, &ret->key);
+}
+
+/* Where several rows come, and the last one is to be added, others may be new together with it. */
+static enum status
+gap_begin(struct rows_request *r, struct writing *w, struct unit_table *t)
+{
+	struct rows_in ops = w->write.ops;
+	struct rows_key key;
+	struct row_op last;
+
+	w->has_gap = false;
+	if (w->write.count < GAP_ROWS)
+		return STATUS_OK;
+	for (uint32_t i = 1; i < w->write.count; i++)
+		rows_write_next(&ops, w->write.column_count, &last.op, &key, w->values);
+	/* What is wrong with that row is told when its turn comes. */
+	if (row_next(r, w, t->table, &ops, &last) != STATUS_OK) {
+		r->state = NULL;
+		r->err.text[0] = '\0';
+		return STATUS_OK;
+	}
+	w->has_gap = op_adds(last.op) && op_reads(last.op, t);
+	return w->has_gap ? table_gap_begin(&w->gap, &t->timed, &last.key) : STATUS_OK;
+}
+
+static enum status
+write_rows(struct unit *u, struct writing *w)
+{
 	struct rows_request *r = u->r;
 	struct rows_in ops = w->write.ops;
 	struct arena_mark mark;
 	struct unit_table *t;
-	struct rows_key key;
 	enum status status;
 	bool done;
 
@@ -189,15 +243,13 @@ write_body(struct unit *u, void *arg)
 	TRY(columns_find(u, w, t->table));
 	rows_put_u32(r->out, w->write.count);
 	mark = arena_mark(r->arena);
+	TRY(gap_begin(r, w, t));
+	arena_reset(r->arena, mark);
 	for (uint32_t i = 0; i < w->write.count; i++) {
-		struct row_op o = { 0 };
+		struct row_op o;
 
 		r->at = (int32_t)i;
-		rows_write_next(&ops, w->write.column_count, &o.op, &key, w->values);
-		if (key.count != rows_table_key_columns(t->table))
-			return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
-					 rows_table_key_columns(t->table));
-		TRY(rows_key_make(r, t->table, key.values, key.count, &o.key));
+		TRY(row_next(r, w, t->table, &ops, &o));
 		status = row_run(u, w, t, &o, &done);
 		if (status == STATUS_DUPLICATE)
 			return fail_unique(r, t);
@@ -208,6 +260,18 @@ write_body(struct unit *u, void *arg)
 	r->at = ROWS_NOWHERE;
 	TRY(rows_unit_settle(u));
 	return buf_status(r->out);
+}
+
+static enum status
+write_body(struct unit *u, void *arg)
+{
+	struct writing *w = arg;
+	enum status status;
+
+	table_gap_init(&w->gap);
+	status = write_rows(u, w);
+	table_gap_release(&w->gap);
+	return status;
 }
 
 enum status

@@ -226,6 +226,29 @@ MUST_USE enum status table_read(struct timed *t, const struct table_key *key, bo
 				const struct table_wanted *wanted, struct arena *arena,
 				struct table_row *ret);
 
+/*
+ * Whether rows are new, for whoever inserts several of them, which may come in the order of their
+ * keys: what is known to be empty, up to the next pair. All fields are private (gap.c).
+ */
+struct table_gap {
+	struct buf end;         /* behind the last row that will be asked for */
+	struct buf from, until; /* nothing is there; `from` empty: nothing is known */
+	unsigned misses;        /* reads that have told of one row only */
+};
+void table_gap_init(struct table_gap *g);
+void table_gap_release(struct table_gap *g);
+/* Before the first row is asked for: `last` is the one that comes last. */
+MUST_USE enum status table_gap_begin(struct table_gap *g, struct timed *t,
+				     const struct table_key *last);
+/*
+ * `*ret_is_new`: no pair of the row is there, and the transaction conflicts with whoever writes
+ * one; then the caller writes the row, before it asks for another one. Otherwise nothing was found
+ * out, and table_read() tells. Reads one pair at most, and where rows come in order, once for all
+ * of them up to the next one that is there.
+ */
+MUST_USE enum status table_gap_look(struct table_gap *g, struct timed *t,
+				    const struct table_key *key, bool *ret_is_new);
+
 /* The cells of a column in a row that was read; `*ret_count` is 0 if it is null. */
 const struct table_cell *table_cells_of(const struct table_cell *cells, size_t count,
 					const struct table_column *column, size_t *ret_count);

@@ -1,6 +1,6 @@
 /*
  * What is known of many rows without reading each: how many there are, who ends that count and what
- * a check finds.
+ * a check finds, and which rows of several are new.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -349,6 +349,121 @@ verify_finds_a_wrong_count(void **state)
 	assert_non_null(strstr(v.all, "table_count: the counter says 7, and there are 5 rows"));
 }
 
+/* ---- Rows that are new ---- */
+
+struct looking {
+	const int64_t *rows; /* in this order */
+	size_t count;
+	bool is_new[32];
+	uint64_t reads;
+};
+
+static enum status
+look(struct timed *t, struct looking *l, struct table_gap *g)
+{
+	struct doc_scalar parts[2];
+	const struct table_key last = key_of(l->rows[l->count - 1], false, parts);
+
+	TRY(table_gap_begin(g, t, &last));
+	for (size_t i = 0; i < l->count; i++) {
+		const struct table_key key = key_of(l->rows[i], false, parts);
+		uint64_t before = kv_tx_stats(t->tx).reads;
+
+		TRY(table_gap_look(g, t, &key, &l->is_new[i]));
+		l->reads += kv_tx_stats(t->tx).reads - before;
+		TRY(write_row(t, l->rows[i], l->is_new[i], true));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+look_body(struct timed *t, void *arg)
+{
+	struct looking *l = arg;
+	struct table_gap g;
+	enum status status;
+
+	l->reads = 0;
+	table_gap_init(&g);
+	status = look(t, l, &g);
+	table_gap_release(&g);
+	return status;
+}
+
+static void
+one_read_tells_of_all_rows_up_to_the_next(void **state)
+{
+	static const int64_t rising[] = { 1, 2, 3, 9, 10, 11, 12, 20 };
+	struct fixture *f = *state;
+	struct looking l = { .rows = rising, .count = 8 };
+
+	add(f, 10, 11, 1);
+	run(f, look_body, &l);
+	/* Up to 10, of 10 itself, and up to the end. */
+	assert_int_equal(l.reads, 3);
+	for (size_t i = 0; i < l.count; i++)
+		assert_int_equal(l.is_new[i], rising[i] != 10);
+	/* All of them are there. */
+	run(f, look_body, &l);
+	for (size_t i = 0; i < l.count; i++)
+		assert_false(l.is_new[i]);
+	/* Where there is no order it gives up. */
+	assert_int_equal(l.reads, 4);
+}
+
+static void
+rows_that_come_in_no_order_are_not_looked_for_long(void **state)
+{
+	static const int64_t falling[] = { 5, 4, 3, 2, 1, 30 };
+	static const int64_t again[] = { 41, 42, 42, 41, 43 };
+	struct fixture *f = *state;
+	struct looking l = { .rows = falling, .count = 6 };
+
+	run(f, look_body, &l);
+	assert_int_equal(l.reads, 4);
+	for (size_t i = 0; i < l.count; i++)
+		assert_int_equal(l.is_new[i], i < 4);
+	/* Its own rows are there, too. */
+	l = (struct looking){ .rows = again, .count = 5 };
+	run(f, look_body, &l);
+	assert_true(l.is_new[0] && l.is_new[1] && !l.is_new[2] && !l.is_new[3]);
+	/* Rows behind the one that was called the last one are not looked for. */
+	l = (struct looking){ .rows = (const int64_t[]){ 60, 50 }, .count = 2 };
+	run(f, look_body, &l);
+	assert_false(l.is_new[0]);
+}
+
+/* What becomes of a transaction that finds rows new, of which another one writes `n` meanwhile. */
+static enum status
+commit_beside(struct fixture *f, const struct looking *looking, int64_t n)
+{
+	struct looking l = *looking;
+	struct work w = { .f = f, .body = look_body, .arg = &l };
+	enum status status;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(work_run(tx, &w), STATUS_OK);
+	assert_true(l.is_new[0] && l.is_new[1] && l.is_new[2]);
+	assert_int_equal(l.reads, 1);
+	add(f, n, n + 1, (uint64_t)count(f) + 1);
+	status = kv_future_wait(kv_commit(tx));
+	kv_tx_free(tx);
+	return status;
+}
+
+static void
+only_rows_that_were_asked_for_conflict(void **state)
+{
+	static const int64_t rows[] = { 10, 20, 30 };
+	struct fixture *f = *state;
+	const struct looking l = { .rows = rows, .count = 3 };
+
+	assert_int_equal(commit_beside(f, &l, 20), STATUS_TX_CONFLICT);
+	assert_int_equal(run(f, truncate_body, NULL), 1);
+	assert_int_equal(commit_beside(f, &l, 21), STATUS_OK);
+}
+
 /* ---- All of them ---- */
 
 static int
@@ -390,6 +505,9 @@ main(void)
 		TEST(whoever_does_not_tell_ends_the_count),
 		TEST(a_table_with_a_past_is_counted),
 		TEST(verify_finds_a_wrong_count),
+		TEST(one_read_tells_of_all_rows_up_to_the_next),
+		TEST(rows_that_come_in_no_order_are_not_looked_for_long),
+		TEST(only_rows_that_were_asked_for_conflict),
 	};
 
 	return cmocka_run_group_tests_name("table_many", tests, NULL, NULL);
