@@ -70,8 +70,11 @@ struct frows *frond_link_for_schema(Oid server, Oid user);
 struct frows *frond_link_define_within(Oid server, Oid user);
 /* A second connection, in no transaction, that commits beside PostgreSQL's transaction. */
 struct frows *frond_link_beside(Oid server, Oid user);
-/* With frond.bulk_load: commits what was written so far if it is much. */
-void frond_link_wrote(Oid server, Oid user, size_t bytes);
+/*
+ * With frond.bulk_load: commits what was written so far if it is much. `ahead`: the next request
+ * that waits for an answer finds out what has become of that.
+ */
+void frond_link_wrote(Oid server, Oid user, size_t bytes, bool ahead);
 
 /* The transaction reads what is committed now, if all that it has read is still so. False: it reads
  * what it did before. The second one does so with its next request. */

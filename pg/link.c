@@ -202,9 +202,6 @@ frond_link_beside(Oid server, Oid user)
 static void
 link_begin(struct frond_link *l)
 {
-	/* It may have ended since the last transaction. */
-	if (!frows_is_alive(l->rows))
-		link_open(l);
 	frows_begin_later(l->rows, XactReadOnly);
 	l->in_txn = true;
 	l->wrote = false;
@@ -284,8 +281,12 @@ frond_link_inside(Oid server, Oid user, bool writes)
 {
 	struct frond_link *l = link_get(server, user, false);
 
-	if (!l->in_txn)
+	if (!l->in_txn) {
+		/* It may have ended since the last transaction. */
+		if (!frows_is_alive(l->rows))
+			link_open(l);
 		link_begin(l);
+	}
 	while (l->depth < GetCurrentTransactionNestLevel())
 		link_save(l);
 	if (writes && !l->wrote) {
@@ -317,12 +318,12 @@ frond_link_refresh(Oid server, Oid user)
 	return moved;
 }
 
-/* With frond.bulk_load: commits what was written so far. */
+/* With frond.bulk_load: commits what was written so far. `ahead`: its answer is read later. */
 static void
-part_commit(struct frond_link *l)
+part_commit(struct frond_link *l, bool ahead)
 {
 	frond_references_check(InvalidOid, true);
-	if (!frows_commit(l->rows, NULL)) {
+	if (!(ahead ? frows_commit_send(l->rows) : frows_commit(l->rows, NULL))) {
 		if (!frows_is_open(l->rows))
 			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				errmsg("frond: it is not known whether a part was committed"));
@@ -337,7 +338,7 @@ frond_link_for_schema(Oid server, Oid user)
 	struct frond_link *l = link_get(server, user, false);
 
 	if (l->in_txn && l->wrote && frond_bulk_load && l->depth == 1)
-		part_commit(l);
+		part_commit(l, false);
 	if (l->in_txn && l->wrote)
 		return frond_link_define_within(server, user);
 	if (l->in_txn) {
@@ -362,14 +363,14 @@ frond_link_define_within(Oid server, Oid user)
 }
 
 void
-frond_link_wrote(Oid server, Oid user, size_t bytes)
+frond_link_wrote(Oid server, Oid user, size_t bytes, bool ahead)
 {
 	struct frond_link *l = link_get(server, user, false);
 
 	l->bulk_bytes += bytes;
 	if (!frond_bulk_load || l->bulk_bytes < BULK_BYTES || l->depth > 1)
 		return;
-	part_commit(l);
+	part_commit(l, ahead);
 	link_begin(l);
 	l->wrote = true;
 }

@@ -5,6 +5,7 @@
  */
 #include "frond_pg.h"
 #include "frond_lock.h"
+#include "frond_written.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -44,6 +45,14 @@ struct kept {
 	size_t bytes;
 };
 
+/* Rows that are kept, or were sent and are not answered yet. */
+struct batch {
+	MemoryContext memory; /* theirs */
+	struct kept *rows;
+	int count, room;
+	size_t bytes;
+};
+
 struct modify {
 	dlist_node open; /* of those that are open, while `is_open` */
 	bool is_open;
@@ -73,10 +82,7 @@ struct modify {
 	 * nothing is committed. */
 	bool ends_whole;
 
-	MemoryContext memory; /* of the rows that are kept */
-	struct kept *rows;
-	int count, room;
-	size_t bytes;
+	struct batch kept, sent;
 };
 
 struct touched {
@@ -198,8 +204,10 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 	m->estate = estate;
 	m->level = GetCurrentTransactionNestLevel();
 	m->reads_it = estate_reads(estate, relid);
-	m->memory = AllocSetContextCreate(estate->es_query_cxt, "rows for frond",
-					  ALLOCSET_DEFAULT_SIZES);
+	m->kept.memory = AllocSetContextCreate(estate->es_query_cxt, "rows for frond",
+					       ALLOCSET_DEFAULT_SIZES);
+	m->sent.memory = AllocSetContextCreate(estate->es_query_cxt, "rows sent to frond",
+					       ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(old);
 	frond_modify_flush(relid, estate);
 	dlist_push_head(&open_writes, &m->open);
@@ -433,105 +441,81 @@ frond_modify_begin_insert(ModifyTableState *state, ResultRelInfo *rel)
 
 /* ---- Sending ---- */
 
-static char *
-key_text(const struct modify *m, const struct frows_value *key, bool names)
+/* `row`: NULL if it is not known. */
+static struct frond_written
+written_of(const struct modify *m, const struct kept *row)
 {
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (int i = 0; i < m->table->key_count; i++) {
-		const struct frond_column *c = frond_key_column(m->table, i);
-		AttrNumber attnum = m->table->key[i].attnum;
-		FmgrInfo out = c->out;
-
-		appendStringInfoString(&text, i ? ", " : "");
-		if (names)
-			appendStringInfoString(
-				&text, NameStr(TupleDescAttr(RelationGetDescr(m->rel), attnum - 1)
-						       ->attname));
-		else
-			appendStringInfoString(
-				&text, OutputFunctionCall(&out, frond_value_get(c, key[i])));
-	}
-	return text.data;
-}
-
-/* What a row that is kept has in a column; NULL: it does not write that. */
-static const struct frows_value *
-kept_value(const struct modify *m, const struct kept *row, AttrNumber attnum)
-{
-	for (int i = 0; i < m->table->key_count; i++)
-		if (m->table->key[i].attnum == attnum)
-			return &row->key[i];
-	for (int i = 0; i < m->column_count && row->values; i++)
-		if (m->attnums[i] == attnum)
-			return &row->values[i];
-	return NULL;
-}
-
-/* "Key (a, b)=(1, 2) already exists." of a unique index; NULL: not all values are known. */
-static const char *
-unique_text(const struct modify *m, const struct frond_index *index, const struct kept *row)
-{
-	StringInfoData names, values;
-
-	initStringInfo(&names);
-	initStringInfo(&values);
-	for (int i = 0; i < index->count; i++) {
-		AttrNumber attnum = index->columns[i].attnum;
-		const struct frond_column *c = &m->table->columns[attnum - 1];
-		const struct frows_value *value = kept_value(m, row, attnum);
-		FmgrInfo out = c->out;
-
-		if (!value || value->len < 0)
-			return NULL;
-		appendStringInfo(
-			&names, "%s%s", i ? ", " : "",
-			NameStr(TupleDescAttr(RelationGetDescr(m->rel), attnum - 1)->attname));
-		appendStringInfo(&values, "%s%s", i ? ", " : "",
-				 OutputFunctionCall(&out, frond_value_get(c, *value)));
-	}
-	return psprintf("Key (%s)=(%s) already exists.", names.data, values.data);
-}
-
-static void
-fail_unique(const struct modify *m, const char *name, int at)
-{
-	const struct frond_index *index = frond_index_named(m->table, name);
-	const char *detail = index && index->count && at < m->count
-				     ? unique_text(m, index, &m->rows[at])
-				     : NULL;
-
-	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
-		errmsg("duplicate key value violates unique constraint \"%s\"", name),
-		detail ? errdetail("%s", detail) : 0,
-		err_generic_string(PG_DIAG_SCHEMA_NAME,
-				   get_namespace_name(RelationGetNamespace(m->rel))),
-		err_generic_string(PG_DIAG_TABLE_NAME, RelationGetRelationName(m->rel)),
-		err_generic_string(PG_DIAG_CONSTRAINT_NAME, name));
+	return (struct frond_written){
+		.rel = m->rel,
+		.table = m->table,
+		.attnums = m->attnums,
+		.count = m->column_count,
+		.key = row ? row->key : NULL,
+		.values = row ? row->values : NULL,
+	};
 }
 
 /* `first`: the first row of the request that has failed. */
 static void
-fail_write(const struct modify *m, struct frows *c, int first)
+fail_write(const struct modify *m, const struct batch *b, struct frows *c, int first)
 {
-	const struct frows_failure *f = frows_failure(c);
-	const struct frows_value *key;
+	int at = first + frows_failure(c)->row;
+	struct frond_written written = written_of(m, at >= first && at < b->count ? &b->rows[at]
+										  : NULL);
 
-	if (strcmp(f->state, "23505") == 0 && f->index[0] && f->row >= 0)
-		fail_unique(m, pstrdup(f->index), first + f->row);
-	if (strcmp(f->state, "23505") != 0 || f->row < 0 || first + f->row >= m->count ||
-	    m->table->has_hidden_key)
-		frond_fail(c);
-	key = m->rows[first + f->row].key;
-	ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
-		errmsg("duplicate key value violates unique constraint \"%s_pkey\"",
-		       RelationGetRelationName(m->rel)),
-		errdetail("Key (%s)=(%s) already exists.", key_text(m, key, true),
-			  key_text(m, key, false)),
-		err_generic_string(PG_DIAG_TABLE_NAME, RelationGetRelationName(m->rel)),
-		err_generic_string(PG_DIAG_CONSTRAINT_NAME,
-				   psprintf("%s_pkey", RelationGetRelationName(m->rel))));
+	frond_fail_write(c, &written);
+}
+
+static void
+batch_forget(struct batch *b)
+{
+	MemoryContextReset(b->memory);
+	*b = (struct batch){ .memory = b->memory };
+}
+
+/* Makes a request of rows from `first` on, as many as it takes. Returns the row behind them. */
+static int
+request_make(const struct modify *m, struct frows *c, int first)
+{
+	const struct frows_of of = frond_table_of(m->table);
+	int i = first;
+
+	frows_write(c, &of, m->columns, m->column_count);
+	for (; i < m->kept.count; i++) {
+		const struct kept *row = &m->kept.rows[i];
+
+		if (i > first && frows_request_bytes(c) + row->bytes > frows_request_most(c))
+			break;
+		frows_write_row(c, row->op, row->key, m->table->key_count, row->values);
+	}
+	return i;
+}
+
+static void
+note_written(const struct modify *m, int first, int end)
+{
+	int added = 0;
+
+	for (int i = first; i < end; i++) {
+		enum frows_op op = m->kept.rows[i].op;
+
+		added += op == FROWS_DELETE ? -1 : op != FROWS_UPDATE;
+	}
+	frond_table_wrote(m->table, end - first, added);
+}
+
+/* Waits for what was sent. */
+static void
+sent_wait(struct modify *m)
+{
+	struct frows *c;
+
+	if (!m->sent.count)
+		return;
+	c = frond_link_inside(m->table->server, m->user, true);
+	if (!frows_write_wait(c))
+		fail_write(m, &m->sent, c, 0);
+	batch_forget(&m->sent);
 }
 
 /*
@@ -541,64 +525,77 @@ fail_write(const struct modify *m, struct frows *c, int first)
 static bool
 can_go_later(const struct modify *m)
 {
-	if (m->asks || frond_bulk_load || m->bytes > LATER_BYTES)
+	if (m->asks || frond_bulk_load || m->kept.bytes > LATER_BYTES)
 		return false;
 	for (int i = 0; i < m->table->index_count; i++)
 		if (m->table->indexes[i].is_unique)
 			return false;
-	for (int i = 0; i < m->count; i++)
-		if (m->rows[i].op != FROWS_UPDATE && m->rows[i].op != FROWS_PUT &&
-		    m->rows[i].op != FROWS_DELETE)
+	for (int i = 0; i < m->kept.count; i++)
+		if (m->kept.rows[i].op != FROWS_UPDATE && m->kept.rows[i].op != FROWS_PUT &&
+		    m->kept.rows[i].op != FROWS_DELETE)
 			return false;
 	return true;
 }
 
-/* Sends rows from `first` on, as many as a request takes. Returns the row behind them. */
+/*
+ * Sends rows from `first` on, and waits for the answer, if anything is to be heard. Returns the row
+ * behind them.
+ */
 static int
 send_some(struct modify *m, struct frows *c, int first)
 {
-	const struct frows_of of = frond_table_of(m->table);
-	int i = first, added = 0;
+	int end = request_make(m, c, first);
 
-	frows_write(c, &of, m->columns, m->column_count);
-	for (; i < m->count; i++) {
-		const struct kept *row = &m->rows[i];
-
-		if (i > first && frows_request_bytes(c) + row->bytes > frows_request_most(c))
-			break;
-		frows_write_row(c, row->op, row->key, m->table->key_count, row->values);
-	}
 	if (!(can_go_later(m) ? frows_write_later(c) : frows_write_run(c)))
-		fail_write(m, c, first);
-	for (int j = first; j < i; j++)
-		added += m->rows[j].op == FROWS_DELETE ? -1 : m->rows[j].op != FROWS_UPDATE;
-	frond_table_wrote(m->table, i - first, added);
-	return i;
+		fail_write(m, &m->kept, c, first);
+	note_written(m, first, end);
+	return end;
 }
 
 static void
-rows_forget(struct modify *m)
+rows_send_each(struct modify *m)
 {
-	MemoryContextReset(m->memory);
-	m->rows = NULL;
-	m->count = m->room = 0;
-	m->bytes = 0;
+	sent_wait(m);
+	for (int i = 0; i < m->kept.count;)
+		i = send_some(m, frond_link_inside(m->table->server, m->user, true), i);
+	batch_forget(&m->kept);
 }
 
-static void
-rows_send(struct modify *m)
+/* The same for one request, which is answered while others are kept. False: it takes several. */
+static bool
+rows_send_ahead(struct modify *m)
 {
-	size_t bytes = m->bytes + (size_t)m->count * (m->column_count + 1) * CELL_BYTES;
+	struct frows *c = frond_link_inside(m->table->server, m->user, true);
+	struct batch answered;
 
-	if (!m->count)
+	if (request_make(m, c, 0) < m->kept.count)
+		return false;
+	if (!frows_write_send(c))
+		fail_write(m, &m->sent, c, 0);
+	note_written(m, 0, m->kept.count);
+	batch_forget(&m->sent);
+	answered = m->sent;
+	m->sent = m->kept;
+	m->kept = answered;
+	return true;
+}
+
+/* `ends`: with all that was sent, so that it is known what has become of it. */
+static void
+rows_send(struct modify *m, bool ends)
+{
+	size_t bytes = m->kept.bytes + (size_t)m->kept.count * (m->column_count + 1) * CELL_BYTES;
+
+	if (!m->kept.count) {
+		sent_wait(m);
 		return;
+	}
 	frond_scan_read_all(m->table->relid);
 	frond_link_check_built(m->table->relid);
-	for (int i = 0; i < m->count;)
-		i = send_some(m, frond_link_inside(m->table->server, m->user, true), i);
-	rows_forget(m);
+	if (ends || !rows_send_ahead(m))
+		rows_send_each(m);
 	if (!m->ends_whole)
-		frond_link_wrote(m->table->server, m->user, bytes);
+		frond_link_wrote(m->table->server, m->user, bytes, m->sent.count > 0);
 }
 
 /* A STABLE function that a statement calls sees what was there when that began. */
@@ -619,7 +616,7 @@ frond_modify_flush(Oid relid, const EState *reader)
 		struct modify *m = dlist_container(struct modify, open, at.cur);
 
 		if (m->table->relid == relid && is_seen(m, reader))
-			rows_send(m);
+			rows_send(m, true);
 	}
 }
 
@@ -643,6 +640,7 @@ frond_modify_forget(int level)
 static void
 references_note(const struct modify *m, const struct kept *row)
 {
+	const struct frond_written written = written_of(m, row);
 	struct frows_value values[INDEX_MAX_KEYS];
 
 	for (int i = 0; i < m->table->reference_count && row->op != FROWS_DELETE; i++) {
@@ -650,7 +648,7 @@ references_note(const struct modify *m, const struct kept *row)
 		int count = 0;
 
 		for (; count < r->count; count++) {
-			const struct frows_value *v = kept_value(m, row, r->own[count]);
+			const struct frows_value *v = frond_written_value(&written, r->own[count]);
 
 			if (!v)
 				break;
@@ -662,24 +660,25 @@ references_note(const struct modify *m, const struct kept *row)
 	}
 }
 
-/* A row that is kept, whose bytes are the current memory context's, m->memory. */
+/* A row that is kept, whose bytes are the current memory context's, m->kept.memory. */
 static void
 row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct frows_value *values)
 {
+	struct batch *b = &m->kept;
 	struct kept *row;
 
-	if (m->count == m->room) {
-		m->room = m->room ? 2 * m->room : ROWS_FIRST;
-		m->rows = m->rows ? repalloc_huge(m->rows, m->room * sizeof(*m->rows))
-				  : palloc(m->room * sizeof(*m->rows));
+	if (b->count == b->room) {
+		b->room = b->room ? 2 * b->room : ROWS_FIRST;
+		b->rows = b->rows ? repalloc_huge(b->rows, b->room * sizeof(*b->rows))
+				  : palloc(b->room * sizeof(*b->rows));
 	}
-	row = &m->rows[m->count++];
+	row = &b->rows[b->count++];
 	*row = (struct kept){ op, key, values, VALUE_BYTES };
 	for (int i = 0; i < m->table->key_count; i++)
 		row->bytes += key[i].len + VALUE_BYTES;
 	for (int i = 0; values && i < m->column_count; i++)
 		row->bytes += Max(values[i].len, 0) + VALUE_BYTES;
-	m->bytes += row->bytes;
+	b->bytes += row->bytes;
 	/* With ON CONFLICT DO NOTHING it is not known yet whether the row is written. */
 	if (!m->asks)
 		references_note(m, row);
@@ -803,8 +802,8 @@ is_touched(struct modify *m, const struct frows_value *key, int count)
 static void
 settle(struct modify *m)
 {
-	if (m->bytes > (m->reads_it && !frond_bulk_load ? KEPT_BYTES : SEND_BYTES))
-		rows_send(m);
+	if (m->kept.bytes > (m->reads_it && !frond_bulk_load ? KEPT_BYTES : SEND_BYTES))
+		rows_send(m, false);
 }
 
 static void
@@ -827,7 +826,7 @@ insert_keep(struct modify *m, ResultRelInfo *rel, EState *estate, TupleTableSlot
 	MemoryContext old;
 
 	check_constraints(rel, slot, estate);
-	old = MemoryContextSwitchTo(m->memory);
+	old = MemoryContextSwitchTo(m->kept.memory);
 	key = slot_key(m, slot);
 	row_keep(m, op, key, slot_values(m, slot));
 	MemoryContextSwitchTo(old);
@@ -843,17 +842,17 @@ ask(struct modify *m, TupleTableSlot **slots)
 
 	frond_scan_read_all(m->table->relid);
 	c = frond_link_inside(m->table->server, m->user, true);
-	while (at < m->count) {
+	while (at < m->kept.count) {
 		int first = at;
 
 		at = send_some(m, c, first);
 		for (int i = first; frows_write_done(c, &done); i++)
 			if (done) {
-				references_note(m, &m->rows[i]);
+				references_note(m, &m->kept.rows[i]);
 				slots[kept++] = slots[i];
 			}
 	}
-	rows_forget(m);
+	batch_forget(&m->kept);
 	return kept;
 }
 
@@ -917,7 +916,7 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 	MemoryContext old;
 
 	check_constraints(rel, slot, m->estate);
-	old = MemoryContextSwitchTo(m->memory);
+	old = MemoryContextSwitchTo(m->kept.memory);
 	key = slot_key(m, slot);
 	there = palloc(m->table->key_count * sizeof(*there));
 	/* Where it is known which row may be in the way, it is locked before it is read. */
@@ -929,7 +928,7 @@ upsert(struct modify *m, ResultRelInfo *rel, TupleTableSlot *slot)
 		/* The row that is read, and what SET makes of it, live as long as this row does. */
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(m->estate));
 		outcome = frond_conflict_update(m->table, m->user, rel, context, there, slot);
-		MemoryContextSwitchTo(m->memory);
+		MemoryContextSwitchTo(m->kept.memory);
 	}
 	switch (outcome) {
 	case FROND_CONFLICT_NONE:
@@ -1004,7 +1003,7 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 	MemoryContext old;
 
 	check_constraints(rel, slot, estate);
-	old = MemoryContextSwitchTo(m->memory);
+	old = MemoryContextSwitchTo(m->kept.memory);
 	was = old_key(m, plan_slot);
 	if (is_touched(m, was, m->table->key_count)) {
 		MemoryContextSwitchTo(old);
@@ -1026,7 +1025,7 @@ frond_modify_delete(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		    TupleTableSlot *plan_slot)
 {
 	struct modify *m = rel->ri_FdwState;
-	MemoryContext old = MemoryContextSwitchTo(m->memory);
+	MemoryContext old = MemoryContextSwitchTo(m->kept.memory);
 	struct frows_value *key = old_key(m, plan_slot);
 	bool again = is_touched(m, key, m->table->key_count), is_null;
 
@@ -1059,9 +1058,10 @@ frond_modify_end(EState *estate, ResultRelInfo *rel)
 
 	if (!m)
 		return;
-	rows_send(m);
+	rows_send(m, true);
 	modify_unlink(m);
-	MemoryContextDelete(m->memory);
+	MemoryContextDelete(m->kept.memory);
+	MemoryContextDelete(m->sent.memory);
 	rel->ri_FdwState = NULL;
 }
 

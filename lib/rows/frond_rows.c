@@ -17,7 +17,6 @@
 #include <openssl/ssl.h>
 
 enum {
-	HEADER_BYTES = 8,
 	STATE_BYTES = 5,
 	MAGIC = 0x46524f57,
 	VERSION_ESTIMATES = 3,
@@ -44,8 +43,6 @@ enum {
 	REQUEST_TABLE_ALTER = 16,
 	REQUEST_TABLE_DROP = 17,
 	REQUEST_TABLE_EMPTY = 18,
-	REQUEST_GET = 20,
-	REQUEST_WRITE = 21,
 	REQUEST_ESTIMATE = 27,
 	REQUEST_REFRESH = 28,
 	ANSWER_DONE = 128,
@@ -298,8 +295,8 @@ front_clear(struct frows *c)
 	c->front_begins = c->front_refreshes = false;
 }
 
-static bool
-front_put(struct frows *c, unsigned code, const void *body, size_t len)
+bool
+frows_front_put(struct frows *c, unsigned code, const void *body, size_t len)
 {
 	put_int(&c->front, len, 4);
 	put_int(&c->front, code, 1);
@@ -364,18 +361,85 @@ receive_earlier(struct frows *c, uint16_t until)
 	return !failed;
 }
 
-bool
-frows_run(struct frows *c)
+static bool
+check_sends(struct frows *c)
 {
-	uint16_t before = c->number, front = c->front_count;
-	struct frows_failure failure;
-	bool done;
-
 	c->read = (struct reader){ 0 };
 	if (c->fd < 0)
 		return fail(c, "08003", "the connection is lost");
-	if (c->out.failed)
-		return frows_fail_memory(c);
+	return !c->out.failed || frows_fail_memory(c);
+}
+
+static bool
+owed_forget(struct frows *c)
+{
+	c->owed = 0;
+	c->commits = false;
+	return false;
+}
+
+static bool
+owed_lost(struct frows *c)
+{
+	if (c->commits)
+		(void)fail(c, "08007",
+			   "the connection was lost while a transaction committed: it is not known "
+			   "whether it has");
+	return owed_forget(c);
+}
+
+bool
+frows_owed_take(struct frows *c, uint16_t keep)
+{
+	struct frows_failure first;
+	bool failed = false;
+
+	while (c->owed > keep) {
+		/* Those of before are of a ROLLBACK that nobody has waited for. */
+		bool counts = (uint16_t)(c->number - c->answered) <= c->owed;
+		bool done = receive(c);
+
+		if (c->fd < 0)
+			return owed_lost(c);
+		c->owed -= counts;
+		if (done || !counts)
+			continue;
+		if (!failed)
+			first = c->failure;
+		failed = true;
+	}
+	c->commits = c->commits && c->owed;
+	if (failed)
+		c->failure = first;
+	return !failed;
+}
+
+bool
+frows_owed_send(struct frows *c, uint16_t *ret_sent)
+{
+	uint16_t before = c->number;
+
+	if (!check_sends(c))
+		return owed_forget(c);
+	if (!send_request(c))
+		return owed_lost(c);
+	*ret_sent = (uint16_t)(c->number - before);
+	c->owed = (uint16_t)(c->owed + *ret_sent);
+	return true;
+}
+
+bool
+frows_run(struct frows *c)
+{
+	struct frows_failure failure;
+	uint16_t before, front;
+	bool done;
+
+	if (!check_sends(c) || !frows_owed_take(c, 0))
+		return false;
+	c->read = (struct reader){ 0 };
+	before = c->number;
+	front = c->front_count;
 	if (!send_request(c))
 		return false;
 	/* How a ROLLBACK that nobody waited for has ended is nobody's business. */
@@ -613,6 +677,8 @@ frows_is_alive(struct frows *c)
 	uint8_t byte;
 	ssize_t n;
 
+	/* Whoever asks this has no transaction, and so waits for nothing that was sent. */
+	(void)owed_forget(c);
 	if (c->fd < 0 || (!receive_earlier(c, c->number) && c->fd < 0))
 		return false;
 	n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -681,8 +747,19 @@ frows_commit(struct frows *c, uint8_t *stamp)
 }
 
 bool
+frows_commit_send(struct frows *c)
+{
+	uint16_t sent;
+
+	frows_make_request(c, REQUEST_COMMIT);
+	c->commits = true;
+	return frows_owed_send(c, &sent);
+}
+
+bool
 frows_rollback(struct frows *c)
 {
+	(void)owed_forget(c);
 	/* It has not begun. */
 	if (front_drop(c))
 		return true;
@@ -695,7 +772,7 @@ frows_begin_later(struct frows *c, bool read_only)
 	uint8_t flags = read_only;
 
 	front_clear(c);
-	c->front_begins = front_put(c, REQUEST_BEGIN, &flags, 1);
+	c->front_begins = frows_front_put(c, REQUEST_BEGIN, &flags, 1);
 }
 
 bool
@@ -716,12 +793,13 @@ frows_refresh_later(struct frows *c)
 	/* What begins with the next request reads what is committed then. */
 	if (c->version < VERSION_REFRESH || c->front_begins || c->front_refreshes)
 		return;
-	c->front_refreshes = front_put(c, REQUEST_REFRESH, NULL, 0);
+	c->front_refreshes = frows_front_put(c, REQUEST_REFRESH, NULL, 0);
 }
 
 void
 frows_rollback_later(struct frows *c)
 {
+	(void)owed_forget(c);
 	if (front_drop(c) || c->fd < 0)
 		return;
 	frows_make_request(c, REQUEST_ROLLBACK);
@@ -757,6 +835,7 @@ frows_release(struct frows *c, uint32_t savepoint)
 bool
 frows_rollback_to(struct frows *c, uint32_t savepoint)
 {
+	(void)owed_forget(c);
 	return run_number(c, REQUEST_ROLLBACK_TO, savepoint);
 }
 
@@ -957,122 +1036,6 @@ bool
 frows_table_empty(struct frows *c, const char *schema, const char *table)
 {
 	return frows_run_names(c, REQUEST_TABLE_EMPTY, schema, table, true);
-}
-
-/* ---- Rows by their keys, and writes ---- */
-
-static void
-many_begin(struct frows *c, unsigned code, const struct frows_of *of, const uint32_t *columns,
-	   size_t count)
-{
-	frows_make_request(c, code);
-	frows_put_of(&c->out, of);
-	put_int(&c->out, 0, 1);
-	put_int(&c->out, count, 2);
-	for (size_t i = 0; i < count; i++)
-		put_int(&c->out, columns[i], 4);
-	c->columns = count;
-	c->count_at = c->out.len;
-	c->count = 0;
-	put_int(&c->out, 0, 4);
-}
-
-static bool
-many_run(struct frows *c)
-{
-	set_u32(&c->out, c->count_at, c->count);
-	if (!frows_run(c))
-		return false;
-	c->left = (uint32_t)take_int(&c->read, 4);
-	if (c->left != c->count)
-		c->read.bad = true;
-	return frows_taken(c);
-}
-
-void
-frows_get(struct frows *c, const struct frows_of *of, const uint32_t *columns, size_t count)
-{
-	many_begin(c, REQUEST_GET, of, columns, count);
-}
-
-void
-frows_get_key(struct frows *c, const struct frows_value *key, size_t count)
-{
-	put_values(&c->out, key, count);
-	c->count++;
-}
-
-bool
-frows_get_run(struct frows *c)
-{
-	return many_run(c);
-}
-
-bool
-frows_get_row(struct frows *c, bool *ret_found, struct frows_value *values)
-{
-	if (!c->left)
-		return false;
-	c->left--;
-	*ret_found = take_int(&c->read, 1);
-	for (size_t i = 0; *ret_found && i < c->columns; i++)
-		values[i] = take_value(&c->read);
-	return frows_taken(c);
-}
-
-void
-frows_write(struct frows *c, const struct frows_of *of, const uint32_t *columns, size_t count)
-{
-	many_begin(c, REQUEST_WRITE, of, columns, count);
-}
-
-void
-frows_write_row(struct frows *c, enum frows_op op, const struct frows_value *key, size_t key_count,
-		const struct frows_value *values)
-{
-	put_int(&c->out, op, 1);
-	put_values(&c->out, key, key_count);
-	for (size_t i = 0; op < FROWS_DELETE && i < c->columns; i++)
-		put_value(&c->out, values[i]);
-	c->count++;
-}
-
-size_t
-frows_request_bytes(const struct frows *c)
-{
-	return c->out.len > HEADER_BYTES ? c->out.len - HEADER_BYTES : 0;
-}
-
-size_t
-frows_request_most(const struct frows *c)
-{
-	return c->most;
-}
-
-bool
-frows_write_run(struct frows *c)
-{
-	return many_run(c);
-}
-
-bool
-frows_write_later(struct frows *c)
-{
-	if (c->front.len + c->out.len > FROWS_FRONT_BYTES || c->out.failed)
-		return many_run(c);
-	set_u32(&c->out, c->count_at, c->count);
-	c->left = 0;
-	return front_put(c, REQUEST_WRITE, c->out.ptr + HEADER_BYTES, c->out.len - HEADER_BYTES);
-}
-
-bool
-frows_write_done(struct frows *c, bool *ret_done)
-{
-	if (!c->left)
-		return false;
-	c->left--;
-	*ret_done = take_int(&c->read, 1);
-	return frows_taken(c);
 }
 
 /* ---- Numbers as bytes ---- */

@@ -3,8 +3,9 @@
  * this has one function for each request, and needs nothing but libc and OpenSSL.
  *
  * A connection has one request under way at a time, and every function blocks until its answer
- * is there. Functions return true, or false with the reason in frows_failure(). What an answer
- * gives is the connection's, and valid until its next request, unless a comment says otherwise.
+ * is there, unless a comment says otherwise. Functions return true, or false with the reason in
+ * frows_failure(). What an answer gives is the connection's, and valid until its next request,
+ * unless a comment says otherwise.
  *
  * Threading: a connection belongs to one thread at a time; there is nothing else that is shared.
  */
@@ -125,6 +126,11 @@ bool frows_ping(struct frows *c);
 bool frows_begin(struct frows *c, bool read_only);
 /* `stamp` may be NULL: FROWS_STAMP_BYTES that grow with each commit; zeros: nothing was written. */
 bool frows_commit(struct frows *c, uint8_t *stamp);
+/*
+ * Sends COMMIT, and waits for nothing: frows_write_wait() does, as for a write that was sent. If
+ * the connection is lost meanwhile, it is not known whether the transaction has committed: 08007.
+ */
+bool frows_commit_send(struct frows *c);
 bool frows_rollback(struct frows *c);
 /*
  * The same without a round trip of their own. BEGIN goes with the next request, which fails as it
@@ -381,6 +387,14 @@ bool frows_write_run(struct frows *c);
  * FROWS_FRONT_BYTES goes at once.
  */
 bool frows_write_later(struct frows *c);
+/*
+ * In two halves, for whoever makes the next request meanwhile: sends the rows, and waits for what
+ * was sent before them, which it then fails as. What becomes of these rows tells the next
+ * frows_write_send(), or frows_write_wait(). Any other request waits first, too, and is not sent
+ * where that fails; but those that roll back are, and then nobody is told.
+ */
+bool frows_write_send(struct frows *c);
+bool frows_write_wait(struct frows *c);
 /* Of each row in order: true if something happened. */
 bool frows_write_done(struct frows *c, bool *ret_done);
 

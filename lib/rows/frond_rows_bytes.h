@@ -15,6 +15,7 @@
 enum {
 	FIRST_BYTES = 4096,        /* of a buffer that grows */
 	AHEAD_BYTES = 4096,        /* that are taken from the socket at once, more than is wanted */
+	HEADER_BYTES = 8,          /* of a request, and of an answer */
 	FROWS_FLAG_DESCENDING = 1, /* of a column */
 	FROWS_FLAG_ORDERED = 2,
 };
@@ -162,6 +163,8 @@ struct frows {
 	void *interrupted_arg;
 	uint16_t number;   /* of the last request */
 	uint16_t answered; /* of the last answer: those behind it are still to come */
+	uint16_t owed;     /* of these, the last ones, whose failure is told */
+	bool commits;      /* a COMMIT is among them */
 	unsigned version;  /* that the server speaks */
 	uint32_t most;     /* bytes that a request may have */
 	struct frows_failure failure;
@@ -191,6 +194,15 @@ bool frows_fail_memory(struct frows *c);
 void frows_make_request(struct frows *c, unsigned code);
 /* Sends it, and waits for the answer. */
 bool frows_run(struct frows *c);
+/* Has a request wait for the next one, and go with it. False: no memory; the connection is lost. */
+bool frows_front_put(struct frows *c, unsigned code, const void *body, size_t len);
+/*
+ * Sends it: its answer is owed from here on, together with those of requests that have waited for it. So many
+ * answers are in `*ret_sent`.
+ */
+bool frows_owed_send(struct frows *c, uint16_t *ret_sent);
+/* Takes answers that are owed, but for the last `keep`. False if one of them was a failure. */
+bool frows_owed_take(struct frows *c, uint16_t keep);
 /* Makes and runs a request of one name, or of `both`. */
 bool frows_run_names(struct frows *c, unsigned code, const char *schema, const char *table,
 		     bool both);

@@ -445,7 +445,7 @@ columns_of(struct session *s, uint32_t *ids, enum frows_kind *their_kinds)
 
 /* OP columns | key | values, and again behind "|" */
 static bool
-write_rows(struct session *s, bool later)
+write_rows(struct session *s, const char *how)
 {
 	static struct frows_value values[COLUMNS];
 	static enum frows_kind their_kinds[COLUMNS];
@@ -465,7 +465,11 @@ write_rows(struct session *s, bool later)
 		(void)word_is(s, "|");
 		frows_write_row(s->c, op, key, n, values);
 	}
-	if (!(later ? frows_write_later(s->c) : frows_write_run(s->c)))
+	if (strcmp(how, "write_later") == 0)
+		return frows_write_later(s->c);
+	if (strcmp(how, "write_send") == 0)
+		return frows_write_send(s->c);
+	if (!frows_write_run(s->c))
 		return false;
 	while (frows_write_done(s->c, &done))
 		printf("%d\n", done);
@@ -772,10 +776,13 @@ command(struct session *s)
 		schema = word(s);
 		return frows_table_empty(s->c, schema, word(s));
 	}
-	if (strcmp(what, "write_later") == 0)
-		return write_rows(s, true);
-	if (strcmp(what, "write") == 0)
-		return write_rows(s, false);
+	if (strcmp(what, "write") == 0 || strcmp(what, "write_later") == 0 ||
+	    strcmp(what, "write_send") == 0)
+		return write_rows(s, what);
+	if (strcmp(what, "write_wait") == 0)
+		return frows_write_wait(s->c);
+	if (strcmp(what, "commit_send") == 0)
+		return frows_commit_send(s->c);
 	if (strcmp(what, "get") == 0)
 		return get_rows(s);
 	if (strcmp(what, "scan") == 0)

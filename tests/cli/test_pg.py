@@ -1020,6 +1020,12 @@ def much_is_copied(cwd):
         s.do("SET frond.bulk_load = on")
         s.do("INSERT INTO t SELECT i, repeat('x', 4000) FROM generate_series(10000, 13000) i")
         equal(s.one("SELECT count(*) FROM t"), "8001")
+        # The row at fault is named, however many were sent behind it, and nothing of them is there.
+        s.do("SET frond.bulk_load = off")
+        s.do("INSERT INTO t VALUES (20100, 'x')")
+        failure = s.fails("23505", "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(20000, 23000) i")
+        contains(failure, "Key (k)=(20100) already exists.")
+        equal(s.one("SELECT count(*) FROM t"), "8002")
 
 
 @test

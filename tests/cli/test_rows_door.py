@@ -628,6 +628,73 @@ def a_store_is_sound_after_savepoints(cwd):
 
 
 @test
+def writes_are_sent_ahead_of_their_answers(cwd):
+    def rows(*keys):
+        return [word for key in keys for word in ("|", key, "|", "x")]
+
+    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+        shop(c)
+        other.do("use", "shop", "books")
+        c.do("begin_later")
+        c.do("write_send", INSERT, "title", *rows(1, 2))
+        c.do("write_send", INSERT, "title", *rows(3))
+        # Any request waits for what is under way, and parts are committed without a wait.
+        equal(c.scan("id", "|"), ["1", "2", "3"])
+        c.do("write_send", INSERT, "title", *rows(4))
+        c.do("commit_send")
+        c.do("begin_later")
+        c.do("write_send", INSERT, "title", *rows(5))
+        equal(other.scan("id", "|"), ["1", "2", "3", "4"])
+        c.do("write_wait")
+        c.do("write_wait")
+        c.do("commit")
+        equal(other.scan("id", "|"), ["1", "2", "3", "4", "5"])
+        # The next one tells of a failure, once, and what follows is a part of a failed transaction.
+        c.do("begin_later")
+        c.do("write_send", INSERT, "title", *rows(6, 3, 7))
+        equal(c.fails("23505", "write_send", INSERT, "title", *rows(8)).row, 1)
+        c.fails("25P02", "write_wait")
+        c.do("rollback")
+        for told in (("write_wait",), ("ping",), ("scan", "id", "|"), ("commit",), ("savepoint",)):
+            c.do("begin")
+            c.do("write_send", INSERT, "title", *rows(9, 3))
+            equal(c.fails("23505", *told).row, 1)
+            c.do("rollback")
+        # Who rolls back is told nothing.
+        for back in ("rollback", "rollback_later"):
+            c.do("begin")
+            c.do("write_send", INSERT, "title", *rows(9, 3))
+            c.do(back)
+            equal(c.scan("id", "|"), ["1", "2", "3", "4", "5"])
+        c.do("begin")
+        number, = c.do("savepoint")
+        c.do("write_send", INSERT, "title", *rows(9, 3))
+        c.do("rollback_to", number)
+        c.do("write_send", INSERT, "title", *rows(10))
+        c.do("commit")
+        equal(c.scan("id", "|"), ["1", "2", "3", "4", "5", "10"])
+        # A commit that was sent fails as any other.
+        c.do("begin")
+        equal(c.scan("|", "count"), ["6\t"])
+        c.do("write_send", INSERT, "title", *rows(11))
+        c.do("write_wait")
+        other.write(INSERT, ["title"], ([12], ["x"]))
+        c.do("commit_send")
+        c.do("begin_later")
+        c.fails("40001", "write_send", INSERT, "title", *rows(13))
+        c.do("rollback_later")
+        equal(c.scan("id", "|"), ["1", "2", "3", "4", "5", "10", "12"])
+        # Whether a commit has happened behind which the connection was lost, nobody knows.
+        c.do("begin")
+        c.do("write_send", INSERT, "title", *rows(14))
+        server.process.send_signal(signal.SIGSTOP)
+        c.do("commit_send")
+        server.process.kill()
+        c.fails("08007", "write_wait")
+        c.fails("08003", "write_send", INSERT, "title", *rows(15))
+
+
+@test
 def a_client_that_left_has_committed_nothing(cwd):
     with Door(cwd) as server, Session(server) as a:
         shop(a)
