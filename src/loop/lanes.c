@@ -219,23 +219,24 @@ lanes_pay(struct lanes *q, uint64_t lanes)
 }
 
 /*
- * Takes the job out of the queue if it waits for a lane that is owed, or behind a job that does.
- * False: it waits for a group only, or was started.
+ * Takes the job out of the queue if it waits for a lane that is owed, or behind a job that does, or
+ * is impatient. False: it waits for a group only, or was started.
  */
 static bool
-lanes_refuse_owed(struct lanes *q, struct lanes_job *job)
+lanes_refuse(struct lanes *q, struct lanes_job *job)
 {
 	struct lanes_job **at = &q->first;
 	bool waits = false;
 	uint64_t taken;
 
 	pthread_mutex_lock(&q->lock);
+	/* Once it is in a group it is the leader's, and nothing of it is read here. */
 	taken = q->owed;
 	for (; *at && *at != job; at = &(*at)->next)
 		if ((*at)->lanes & taken)
 			taken |= (*at)->lanes;
 	if (*at)
-		waits = job->lanes & taken;
+		waits = job->impatient || job->lanes & taken;
 	if (waits) {
 		lanes_remove(q, at);
 		lanes_start(q); /* those that have waited behind it alone */
@@ -451,7 +452,7 @@ job_await_turn(struct lanes *q, struct lanes_job *job)
 	uint64_t until_ns = patience_ms ? clock_after_ms(patience_ms) : WAIT_FOREVER;
 
 	while (!event_wait(&job->woken, until_ns)) {
-		if (lanes_refuse_owed(q, job))
+		if (lanes_refuse(q, job))
 			return false;
 		until_ns = clock_after_ms(LANES_OWED_LOOK_MS);
 	}

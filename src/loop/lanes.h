@@ -14,9 +14,9 @@
  *
  * A group may end while nobody knows yet what becomes of its work. Its lanes are then owed: no job
  * that wants one of them begins until lanes_pay(). Such a job waits for its `patience_ms` and is
- * then refused. Apart from that a waiting job is its fiber's, which cannot be taken out of the
- * queue: whoever runs it looks whether it is still wanted. So as many jobs wait as there are fibers
- * that have one.
+ * then refused, an impatient one also where it waits for a group. Apart from that a waiting job is
+ * its fiber's, which cannot be taken out of the queue: whoever runs it looks whether it is still
+ * wanted. So as many jobs wait as there are fibers that have one.
  *
  * Threading: any thread. A job belongs to its fiber, except while that is in lanes_enter(). The
  * lock of a struct lanes owns its lanes, its queue, and the jobs in the queue. It is held for a few
@@ -54,6 +54,7 @@ struct lanes_job {
 	bool small;     /* it may be in one group with jobs that want other lanes */
 	bool shares;    /* it is small, and may take the lane in common, too: `lanes` then has it */
 	bool prompt;    /* it waits for others only where some were met at its lanes last time */
+	bool impatient; /* it is refused behind `patience_ms` also where it waits for a group */
 	/* How long it waits for owed lanes before it is refused; 0: until they are paid. */
 	uint64_t patience_ms;
 	bool ret_refused; /* behind lanes_enter() that was false: nobody has run it, or will */
@@ -107,8 +108,8 @@ lanes_of(uint64_t hash)
 /*
  * Takes the job's lanes, or waits for its turn. True: it leads its group, by `group`, and the
  * caller runs all of them and calls lanes_leave(). False: another fiber has run it, or it was
- * refused (`ret_refused`). `lanes`, `small`, `shares`, `prompt` and `patience_ms` are set; the job
- * stays where it is until this returns.
+ * refused (`ret_refused`). `lanes`, `small`, `shares`, `prompt`, `impatient` and `patience_ms` are
+ * set; the job stays where it is until this returns.
  */
 bool lanes_enter(struct lanes *q, struct lanes_job *job);
 

@@ -251,16 +251,20 @@ enum {
 };
 
 static void
-queue_one(struct lanes *q, struct queued *one, uint64_t lanes, uint64_t patience_ms)
+queue_job(struct lanes *q, struct queued *one, const struct lanes_job *job)
 {
 	size_t before = waiting_in(q);
 
-	*one = (struct queued){ .lanes = q };
-	one->job.lanes = lanes;
-	one->job.patience_ms = patience_ms;
+	*one = (struct queued){ .job = *job, .lanes = q };
 	assert_int_equal(pthread_create(&one->thread, NULL, queued_run, one), 0);
 	while (waiting_in(q) == before)
 		usleep(100);
+}
+
+static void
+queue_one(struct lanes *q, struct queued *one, uint64_t lanes, uint64_t patience_ms)
+{
+	queue_job(q, one, &(struct lanes_job){ .lanes = lanes, .patience_ms = patience_ms });
 }
 
 static void
@@ -345,6 +349,33 @@ a_job_that_waits_for_an_owed_lane_is_refused_in_time(void **state)
 	lanes_pay(&q, holder.lanes);
 	pthread_join(first.thread, NULL);
 	assert_true(first.led);
+	lanes_fini(&q);
+}
+
+/* It was not taken into a group yet, and waits for no lane that is owed. */
+static void
+an_impatient_job_is_refused_where_a_group_takes_long(void **state)
+{
+	const struct lanes_job impatient = {
+		.lanes = lanes_of(1) | lanes_of(2),
+		.patience_ms = PATIENCE_MS,
+		.impatient = true,
+	};
+	struct lanes_job holder = { .lanes = lanes_of(1) };
+	struct queued one, behind;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_enter(&q, &holder));
+	queue_job(&q, &one, &impatient);
+	queue_one(&q, &behind, lanes_of(2), LONG_MS);
+	pthread_join(one.thread, NULL);
+	assert_true(one.job.ret_refused);
+	/* What has waited for it alone has begun. */
+	pthread_join(behind.thread, NULL);
+	assert_true(behind.led);
+	lanes_leave(&q, &holder, holder.lanes);
 	lanes_fini(&q);
 }
 
@@ -514,6 +545,7 @@ main(void)
 		cmocka_unit_test(a_job_that_may_have_any_lane_gets_one_that_is_free),
 		cmocka_unit_test(lanes_that_are_owed_are_nobodys_until_they_are_paid),
 		cmocka_unit_test(a_job_that_waits_for_an_owed_lane_is_refused_in_time),
+		cmocka_unit_test(an_impatient_job_is_refused_where_a_group_takes_long),
 		cmocka_unit_test(a_job_that_waits_for_a_group_is_not_refused),
 		cmocka_unit_test(fibers_of_several_loops_never_meet_at_a_lane),
 	};

@@ -845,7 +845,8 @@ job_read(struct redis *r, struct job *job, struct arena *arena)
  * Where each transaction asks a cluster for its moment to read, single small commands share
  * transactions: what comes while RUN_READ_LANES of them are under way is read together when one has
  * ended. None joins a transaction that has begun, which may not see what was written before the
- * command came. A command that takes long delays those in its lane alone.
+ * command came. Where those under way take long, because of what one of them reads or since the
+ * cluster is silent, those that wait give up soon, and read by themselves.
  */
 static void
 job_read_in_turn(struct redis *r, struct job *job, struct arena *arena)
@@ -853,13 +854,16 @@ job_read_in_turn(struct redis *r, struct job *job, struct arena *arena)
 	uint64_t of_keys = job->lane.lanes;
 
 	job->lane.lanes = lanes_choose(&r->readers, RUN_READ_LANES_ALL);
-	job->lane.small = job->lane.prompt = true;
+	job->lane.small = job->lane.prompt = job->lane.impatient = true;
+	job->lane.patience_ms = RUN_READ_PATIENCE_MS;
 	if (lanes_enter(&r->readers, &job->lane)) {
 		job_read(r, job, arena);
 		lanes_leave(&r->readers, &job->lane, lanes_of_group(&job->lane));
+	} else if (job->lane.ret_refused) {
+		job_read(r, job, arena);
 	}
 	job->lane.lanes = of_keys;
-	job->lane.prompt = false;
+	job->lane.prompt = job->lane.impatient = false;
 }
 
 static bool

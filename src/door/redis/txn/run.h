@@ -23,6 +23,7 @@ enum {
 	RUN_ASK_AHEAD = 512, /* items of a transaction, in a store that others use, too */
 	RUN_READ_LANES = 4,  /* transactions under way at once that such commands share */
 	RUN_READ_LANES_ALL = (1 << RUN_READ_LANES) - 1,
+	RUN_READ_PATIENCE_MS = 250, /* for which one waits for them, before it reads alone */
 	/* Of answers to a pipeline, before they are sent and it goes on: at most, at least. */
 	RUN_ANSWERS_BYTES = 256 * 1024,
 	RUN_ANSWERS_LEAST_BYTES = 16 * 1024,
