@@ -27,6 +27,7 @@ enum {
 	CHANGES = 20,
 	LONG_BYTES = 20 * 1000,
 	LARGE = 1000, /* members: more pairs than the sweep clears in one transaction */
+	LARGE_A_TX = 100,
 	SNAPSHOTS = 100,
 	SPACE_VERSIONS = 49,
 	SPACE_TRIM = 50,
@@ -849,15 +850,16 @@ check_body(struct kv_tx *tx, void *arg)
 static enum status
 large_run(struct timed *t, struct arena *arena, void *arg)
 {
-	struct timed_member *members = arena_zalloc(arena, LARGE * sizeof(*members));
+	struct timed_member *members = arena_zalloc(arena, LARGE_A_TX * sizeof(*members));
+	const unsigned *first = arg;
 	struct timed_item item;
 
-	(void)arg;
-	for (unsigned i = 0; i < LARGE; i++)
-		members[i] = (struct timed_member){ .name = arena_printf(arena, "member%u", i),
-						    .score = i };
+	for (unsigned i = 0; i < LARGE_A_TX; i++) {
+		members[i].name = arena_printf(arena, "member%u", *first + i);
+		members[i].score = *first + i;
+	}
 	TRY(timed_item_open(t, STR("large"), arena, &item));
-	return timed_members_put(&item, TIMED_ZSET, members, LARGE);
+	return timed_members_put(&item, TIMED_ZSET, members, LARGE_A_TX);
 }
 
 static enum status
@@ -882,7 +884,8 @@ what_the_sweep_has_yet_to_clear_is_no_damage(void **state)
 	uint64_t done;
 	int slices = 0;
 
-	items_must(f, large_run, NULL);
+	for (unsigned first = 0; first < LARGE; first += LARGE_A_TX)
+		items_must(f, large_run, &first);
 	items_must(f, large_delete_run, NULL);
 	if (kv_clears_cheaply(f->store)) {
 		assert_int_equal(items_pairs(f, SPACE_GONE), 0);
