@@ -630,10 +630,10 @@ timed_list_pop(struct timed_item *item, bool left, size_t count, struct timed_el
 	if (!ends_have(e, !left, count))
 		TRY(ends_read_more(item, !left, count, e));
 	there = e->elements.count - e->taken;
+	if (!there)
+		return STATUS_OK;
 	ret->elements = e->elements.elements + e->taken;
 	ret->count = there < count ? there : count;
-	if (!ret->count)
-		return STATUS_OK;
 	TRY(ends_remove(item, e, ret->count));
 	item->popping = e; /* stays right, unlike with any other change */
 	return e->taken < e->elements.count ? STATUS_OK : timed_item_delete_empty(item);
