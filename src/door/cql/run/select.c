@@ -141,6 +141,8 @@ read_one(struct reading *r, const struct where_partition *part, const struct whe
 	*ret_more = true;
 	if (!parts)
 		return STATUS_LIMIT;
+	/* Also where there is no row: a statement may name 10,000 of them. */
+	TRY(step_count(1));
 	memcpy(parts, part->scalars, t->partition_count * sizeof(*parts));
 	if (range->from.count)
 		memcpy(parts + t->partition_count, range->from.parts,
