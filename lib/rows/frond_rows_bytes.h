@@ -194,11 +194,11 @@ bool frows_fail_memory(struct frows *c);
 void frows_make_request(struct frows *c, unsigned code);
 /* Sends it, and waits for the answer. */
 bool frows_run(struct frows *c);
-/* Has a request wait for the next one, and go with it. False: no memory; the connection is lost. */
+/* Has a request wait for the next one, and go with it. False: no memory; nothing is connected. */
 bool frows_front_put(struct frows *c, unsigned code, const void *body, size_t len);
 /*
- * Sends it: its answer is owed from here on, together with those of requests that have waited for it. So many
- * answers are in `*ret_sent`.
+ * Sends it: its answer is owed from here on, together with those of requests that have waited for
+ * it. So many answers are in `*ret_sent`.
  */
 bool frows_owed_send(struct frows *c, uint16_t *ret_sent);
 /* Takes answers that are owed, but for the last `keep`. False if one of them was a failure. */
