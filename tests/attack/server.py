@@ -1,10 +1,12 @@
 """The servers under attack: frond, and the one that answers every request with a constant."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -19,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from resp import Client  # noqa: E402  a client of Redis's protocol
 
 START_SECONDS = 30
+FIRST_PORT = 20000  # of those that are tried
 LOOPS = 2  # of frond, whatever the machine has: figures of different machines stay comparable
 
 
@@ -36,8 +39,13 @@ class Failure(Exception):
 
 
 def free_ports(count):
-    """Each is another one, since all are held until all are there."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Each is another one, since all are held until all are there. The system gives none of them to whoever
+    connects, or lets it choose a port, before the server has it."""
+    given = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    held = []
+    while len(held) < count:
+        with contextlib.suppress(OSError):
+            held.append(socket.create_server(("127.0.0.1", random.SystemRandom().randrange(FIRST_PORT, given))))
     ports = [s.getsockname()[1] for s in held]
     for s in held:
         s.close()
