@@ -9,30 +9,6 @@
 
 static void net_session_count_output(struct net_session *s);
 
-/* ---- After the peer's end ---- */
-
-/*
- * Sessions of the thread's loop that have computed since their peers' end. Together they have what
- * one has: hundreds that have left would otherwise keep the loop busy for minutes.
- */
-static _Thread_local unsigned net_ended_sessions;
-
-static void
-net_session_forget_end(struct net_session *s)
-{
-	assert(!s->ended_slices || net_ended_sessions);
-	if (s->ended_slices)
-		net_ended_sessions--;
-	s->ended_slices = 0;
-}
-
-/* True if it has computed for as long as it may after its peer's end. */
-static bool
-net_session_is_over(const struct net_session *s)
-{
-	return s->ended_slices && s->ended_slices > NET_ENDED_SLICES / net_ended_sessions;
-}
-
 /* ---- Life ---- */
 
 void
@@ -96,8 +72,7 @@ net_session_end(struct net_session *s)
 	net_session_trim(&s->flying);
 	budget_part_release(&s->part);
 	s->peer_ended = false;
-	net_session_forget_end(s);
-	s->slices = 0;
+	s->slices = s->ended_slices = 0;
 	s->left = 0;
 	s->hook.let_go = NULL;
 	s->conn = NULL;
@@ -124,11 +99,11 @@ net_session_ask(void *arg)
 	}
 	if (peer == NET_PEER_ENDED || s->peer_ended) {
 		event_set(&s->closed);
-		if (!s->ended_slices++)
-			net_ended_sessions++;
+		s->ended_slices++;
 	}
-	return c->lost || net_session_is_over(s) || net_session_is_interrupted(s) ? STATUS_CANCELLED
-										  : STATUS_OK;
+	return c->lost || s->ended_slices > NET_ENDED_SLICES || net_session_is_interrupted(s)
+		       ? STATUS_CANCELLED
+		       : STATUS_OK;
 }
 
 bool
@@ -157,7 +132,6 @@ net_session_returned(struct net_session *s)
 {
 	task_put(s->task);
 	s->task = NULL;
-	net_session_forget_end(s);
 	s->hook.let_go = NULL;
 	/* The rest of the output may take its time. */
 	if (net_session_unsent(s)) {
@@ -498,7 +472,7 @@ net_session_send_both(struct net_session *s, struct str data)
 	went = (size_t)n;
 	/* A peer that has left answers these bytes with a reset; nothing else needs to find out. */
 	if (went)
-		net_session_forget_end(s);
+		s->ended_slices = 0;
 	metric_add(&sent, went);
 	assert(went <= s->out.len + data.len);
 	if (went >= s->out.len) {
