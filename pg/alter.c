@@ -86,8 +86,8 @@ check_new_column(const struct frond_table *t, ColumnDef *column)
 			       column->colname, t->table));
 }
 
-static void
-run_sql(const char *sql)
+void
+frond_run_sql(const char *sql)
 {
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "no SPI");
@@ -185,15 +185,15 @@ column_filled(Oid relid, const ColumnDef *column)
 
 	relation_close(rel, NoLock);
 	if (has_default)
-		run_sql(psprintf(
+		frond_run_sql(psprintf(
 			"UPDATE ONLY %s SET %s = DEFAULT",
 			quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 						   get_rel_name(relid)),
 			quote_identifier(column->colname)));
 	else if (DomainHasConstraints(get_atttype(relid, attnum)) &&
 		 !is_empty(frond_table_get(relid, GetUserId())))
-		run_sql(psprintf("SELECT CAST(NULL AS %s)",
-				 format_type_be_qualified(get_atttype(relid, attnum))));
+		frond_run_sql(psprintf("SELECT CAST(NULL AS %s)",
+				       format_type_be_qualified(get_atttype(relid, attnum))));
 }
 
 /* ---- ADD PRIMARY KEY ---- */

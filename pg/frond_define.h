@@ -19,6 +19,8 @@ struct frond_key_spec {
 };
 /* Runs a statement in the place of another. */
 typedef void frond_run_utility(Node *statement, void *arg);
+/* Runs SQL whose result nobody wants, within the transaction; fails as it does (alter.c). */
+void frond_run_sql(const char *sql);
 /* Takes the constraints of a column that frond keeps, and gives the others. */
 List *frond_constraints_take(List *constraints, const char *column, struct frond_key_spec *key);
 

@@ -144,16 +144,6 @@ struct foreign {
 	const char *drop, *add;
 };
 
-static void
-run_sql(const char *sql)
-{
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "no SPI");
-	if (SPI_execute(sql, false, 0) < 0)
-		elog(ERROR, "the statement failed: %s", sql);
-	SPI_finish();
-}
-
 /* The attnums of the columns, as PostgreSQL writes an array. */
 static const char *
 attnums_of(Oid relid, const AlterTableStmt *statement)
@@ -214,7 +204,7 @@ frond_retype(Oid relid, AlterTableStmt *statement, frond_run_utility *run, void 
 	Relation rel;
 
 	foreach (cell, foreign)
-		run_sql(((const struct foreign *)lfirst(cell))->drop);
+		frond_run_sql(((const struct foreign *)lfirst(cell))->drop);
 	CommandCounterIncrement();
 	rel = relation_open(relid, AccessExclusiveLock);
 	foreach (cell, statement->cmds) {
@@ -237,5 +227,5 @@ frond_retype(Oid relid, AlterTableStmt *statement, frond_run_utility *run, void 
 		frond_checks_check(relid, NULL);
 	}
 	foreach (cell, foreign)
-		run_sql(((const struct foreign *)lfirst(cell))->add);
+		frond_run_sql(((const struct foreign *)lfirst(cell))->add);
 }
