@@ -21,6 +21,7 @@
 #include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "socket.h"
 
 enum {
 	CONNECTIONS = 1024,
@@ -62,22 +63,6 @@ conn_init(struct conn *c, int fd)
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	*c = (struct conn){ fd, BUF_INIT(2 * FRAME_BYTES), BUF_INIT(2 * FRAME_BYTES) };
-}
-
-static bool
-conn_send(struct conn *c)
-{
-	size_t sent = 0;
-
-	while (sent < c->out.len) {
-		ssize_t n = send(c->fd, c->out.ptr + sent, c->out.len - sent, MSG_NOSIGNAL);
-
-		if (n < 0)
-			return false;
-		sent += (size_t)n;
-	}
-	buf_clear(&c->out);
-	return true;
 }
 
 static bool
@@ -142,7 +127,7 @@ known_learn(uint64_t question, struct str frame)
 	if (known_count == KNOWN)
 		return NULL;
 	buf_append_str(&frond.out, frame);
-	if (!conn_send(&frond))
+	if (!socket_send_all(frond.fd, &frond.out))
 		return NULL;
 	while (!(len = frame_len(buf_str(&frond.in))))
 		if (!conn_receive(&frond))
@@ -193,7 +178,7 @@ turn(struct conn *c)
 		taken += len;
 	}
 	buf_consume(&c->in, taken);
-	return conn_send(c);
+	return socket_send_all(c->fd, &c->out);
 }
 
 static void

@@ -30,6 +30,7 @@
 #include "base/thread.h"
 #include "cpu.h"
 #include "histogram.h"
+#include "socket.h"
 
 enum {
 	TURN_NS = 100000,
@@ -399,22 +400,6 @@ redis_answer(struct str in, uint64_t *ret_rows)
 
 /* ---- Connections ---- */
 
-static bool
-send_all(struct conn *c)
-{
-	size_t sent = 0;
-
-	while (sent < c->out.len) {
-		ssize_t n = send(c->fd, c->out.ptr + sent, c->out.len - sent, MSG_NOSIGNAL);
-
-		if (n < 0)
-			return false;
-		sent += (size_t)n;
-	}
-	buf_clear(&c->out);
-	return true;
-}
-
 /* Appends requests until as many are under way as may be. */
 static bool
 fill(struct run *r, struct conn *c)
@@ -431,7 +416,7 @@ fill(struct run *r, struct conn *c)
 			frame_end(&c->out, from);
 		c->sent_ns[(c->first + c->count++) % IN_FLIGHT] = clock_mono_ns();
 	}
-	return buf_status(&c->out) == STATUS_OK && send_all(c);
+	return buf_status(&c->out) == STATUS_OK && socket_send_all(c->fd, &c->out);
 }
 
 static bool
@@ -454,7 +439,7 @@ ask(struct conn *c, uint8_t opcode, struct str body, struct str *ret)
 	frame_begin(&c->out, opcode);
 	buf_append_str(&c->out, body);
 	frame_end(&c->out, 0);
-	if (!send_all(c))
+	if (!socket_send_all(c->fd, &c->out))
 		return false;
 	do {
 		if (!receive(c))

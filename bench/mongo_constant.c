@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "bson/json.h"
 #include "load_data.h"
+#include "socket.h"
 
 enum {
 	CONNECTIONS = 1024,
@@ -208,20 +209,6 @@ conn_read(struct conn *c)
 	return true;
 }
 
-static bool
-conn_write(struct conn *c)
-{
-	for (size_t at = 0; at < c->out.len;) {
-		ssize_t n = send(c->fd, c->out.ptr + at, c->out.len - at, MSG_NOSIGNAL);
-
-		if (n <= 0)
-			return false;
-		at += (size_t)n;
-	}
-	buf_clear(&c->out);
-	return true;
-}
-
 static void
 conn_free(struct conn *c)
 {
@@ -294,7 +281,7 @@ serve(int listener, int poll)
 	for (int i = 0; i < n; i++) {
 		struct conn *c = events[i].data.ptr;
 
-		if (c && !conn_write(c))
+		if (c && !socket_send_all(c->fd, &c->out))
 			conn_free(c);
 	}
 }
