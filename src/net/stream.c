@@ -538,8 +538,8 @@ stream_trim(struct net_stream *s)
 
 /*
  * Waits while the peer, silent since `begun_ns`, owes the rest of what it has begun, unless others
- * need the memory that this takes: when it is used up, it does not wait at all. `events` begins
- * with NULL, for what tells of that.
+ * need the memory that this takes: when it is used up, it does not wait at all. The first of the
+ * `events` is set here: the one that tells that others need memory.
  */
 static void
 stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count, uint64_t begun_ns,

@@ -11,8 +11,8 @@
 #include "model/timed/timed.h"
 
 /*
- * Whether its writes may have several moments, and no answer is waited for. Not in a database that
- * keeps its past, which shows what a transaction has written as of one moment.
+ * False: it waits for the answer of a read; or the database keeps its past, in which all writes of
+ * a transaction have one moment; or the caller has fixed that moment.
  */
 bool timed_can_renew(const struct timed *t);
 /* The moment is fixed anew when it is wanted next. */

@@ -313,9 +313,9 @@ enum {
  * is set.
  * Reads some fifty members for each, however many there are up to a million, then as many as have
  * one hash, a few times. STATUS_NOT_FOUND: all members have to be read; so it is if there are few.
- * Of a set, whose members are names alone, a transaction that draws one after the other, and may
- * delete each before the next, reads all names once, as soon as that costs no more than it has
- * drawn so far.
+ * A transaction may draw from a set many times, and may delete each member that it has drawn. As
+ * soon as its draws have read as much as all names of the set would take, the names are read once,
+ * and the next draws are made from them.
  */
 MUST_USE enum status timed_members_draw(struct timed_item *item, size_t wanted, bool again,
 					struct timed_members *ret);

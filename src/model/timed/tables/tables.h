@@ -93,8 +93,8 @@ struct table_schema {
 	bool stamped; /* clients have ordered writes by stamps of their own: table_stamp_set() */
 	bool packed;  /* rows may be packed (packed.h) */
 	bool packs;   /* INSERT packs them */
-	/* Its rows are counted from when it is made or emptied on, if its creator asked for that;
-	 * `counted`: whoever has written since has told the count (table_count_add()). */
+	/* Its creator wants its rows to be counted. `counted`: they are, since all who have written
+	 * to it since it was made, or emptied, have told the count (table_count_add()). */
 	bool counts;
 	bool counted;
 	uint64_t next_id;
