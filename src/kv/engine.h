@@ -16,7 +16,9 @@
 #include "kv/salvage.h"
 #include "kv/kv.h"
 
+struct buf;
 struct fates;
+struct kv_turns;
 struct prefixes;
 struct txids;
 
@@ -84,7 +86,15 @@ struct kv_engine {
 	enum status (*get_metadata_version)(struct kv_tx *tx,
 					    uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 	enum status (*touch_metadata_version)(struct kv_tx *tx);
+	/* See refresh.h, of a transaction that may write. NULL where one stays where it is. */
+	bool (*refresh)(struct kv_tx *tx);
 	struct kv_future *(*commit)(struct kv_tx *tx);
+	/*
+	 * After a commit that has failed with STATUS_TX_CONFLICT, of an attempt that was not the
+	 * first (`tx->attempts`): appends a key that was read and has been changed. NULL where
+	 * transactions are short enough that nobody has to wait for others (turns.h).
+	 */
+	enum status (*conflicting_key)(struct kv_tx *tx, struct buf *key);
 	enum status (*committed_version)(struct kv_tx *tx, uint64_t *ret);
 	enum status (*versionstamp)(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 	struct kv_future *(*watch)(struct kv_tx *tx, struct str key);
@@ -118,6 +128,9 @@ struct kv_store {
 	_Atomic(struct fates *) fates;
 	/* The store's block of numbers (prefix.h); NULL until the first one is taken. */
 	_Atomic(struct prefixes *) prefixes;
+	/* Of transactions of kv_run() (turns.h); NULL until two have conflicted. */
+	_Atomic(struct kv_turns *) turns;
+	_Atomic uint32_t doubted; /* promises that are not believed (reads_first.h) */
 };
 
 enum {
@@ -154,8 +167,16 @@ struct kv_tx {
 	bool uses_reserve;
 	bool has_write_conflict; /* a range that was added, not one of a mutation */
 	bool overlaps;           /* kv/overlap.h */
+	bool brief;              /* kv/brief.h */
+	bool reads_first;        /* kv/reads_first.h; of one attempt */
 	bool wants_stamp;        /* kv_want_versionstamp() */
 	enum status unread;      /* of a failed read, see kv_commit(); STATUS_OK: none has */
+	/*
+	 * Set by kv_run() for an attempt that may still wait for its turn: a read of a key at which
+	 * somebody has one fails with STATUS_TX_CONFLICT, and the key is in `met`.
+	 */
+	const struct kv_turns *turns;
+	struct buf *met;
 	/* The futures of reads that have not been freed, the newest first: see kv_reads_mark(). */
 	struct kv_future *reads;
 	uint64_t reads_made;

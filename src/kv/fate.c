@@ -11,6 +11,7 @@
 #include "kv/engine.h"
 #include "kv/txid.h"
 #include "loop/lanes.h"
+#include "loop/pause.h"
 
 static _Atomic int64_t awaited;
 
@@ -231,16 +232,14 @@ fates_finish(struct kv_store *store)
 	};
 	uint64_t until_ns = clock_after_ms(atomic_load(&commit_wait_ms));
 	struct fates *fates = atomic_load(&store->fates);
-	struct event never;
 
-	event_init(&never);
 	for (;;) {
 		fates_settle(store);
 		if (kv_fates(store) == 0)
 			break;
 		if (clock_mono_ns() >= until_ns)
 			return false;
-		(void)event_wait(&never, clock_after_ms(LOOK_MS));
+		wait_pause(LOOK_MS);
 	}
 	atomic_store(&store->fates, NULL);
 	if (fates) {

@@ -3,12 +3,17 @@
  * for futures.
  */
 #include "kv/many.h"
+#include "kv/reads_first.h"
+#include "kv/turns.h"
 
 #include <assert.h>
 
+#include "base/buf.h"
 #include "base/budget.h"
 #include "kv/engine.h"
+#include "kv/brief.h"
 #include "kv/overlap.h"
+#include "kv/refresh.h"
 
 enum {
 	SYSTEM_KEY_BYTE = 0xff,
@@ -206,6 +211,7 @@ tx_start_over(struct kv_tx *tx)
 	tx->reads = NULL; /* the engine has freed them */
 	tx->unread = STATUS_OK;
 	tx->wants_stamp = false;
+	tx->reads_first = false;
 }
 
 enum status
@@ -224,6 +230,9 @@ kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->part = NULL;
 	tx->stretch_bytes = 0;
 	tx->overlaps = false;
+	tx->turns = NULL;
+	tx->met = NULL;
+	tx->brief = false;
 	tx_start_over(tx);
 	*ret = tx;
 	return STATUS_OK;
@@ -294,6 +303,24 @@ void
 kv_tx_overlap(struct kv_tx *tx)
 {
 	tx->overlaps = true;
+}
+
+void
+kv_tx_brief(struct kv_tx *tx)
+{
+	tx->brief = true;
+}
+
+void
+kv_tx_reads_first(struct kv_tx *tx)
+{
+	uint32_t doubted = atomic_load_explicit(&tx->store->doubted, memory_order_relaxed);
+
+	if (tx->kind != KV_TX_READ_WRITE || !tx->engine->shared || tx->attempts)
+		return;
+	while (doubted && !atomic_compare_exchange_weak(&tx->store->doubted, &doubted, doubted - 1))
+		;
+	tx->reads_first = !doubted;
 }
 
 struct kv_tx_stats
@@ -484,6 +511,35 @@ key_asked(struct kv_tx *tx, struct str key, enum kv_read mode, struct kv_future 
 	reads_link(tx, f);
 }
 
+/*
+ * True if the transaction would only conflict at this key: others of the process are changing it
+ * one after the other. It ends here then, and kv_run() puts it behind them.
+ */
+static bool
+must_queue(struct kv_tx *tx, struct str key, enum kv_read mode)
+{
+	if (!tx->turns || !read_conflicts(tx, mode) || !kv_turns_is_taken(tx->turns, key))
+		return false;
+	if (!tx->met->len)
+		buf_append_str(tx->met, key);
+	read_failed(tx, STATUS_TX_CONFLICT);
+	return true;
+}
+
+/*
+ * True if this read, or a watch, breaks the promise to read first (reads_first.h). Its answer would
+ * lack what the transaction has written.
+ */
+static bool
+breaks_promise(struct kv_tx *tx, bool is_watch)
+{
+	if (!tx->reads_first || !(is_watch || tx->stats.sets || tx->stats.clears))
+		return false;
+	atomic_store_explicit(&tx->store->doubted, KV_DOUBTED, memory_order_relaxed);
+	read_failed(tx, STATUS_TX_CONFLICT);
+	return true;
+}
+
 struct kv_future *
 kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 {
@@ -492,6 +548,8 @@ kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
+	if (must_queue(tx, key, mode) || breaks_promise(tx, false))
+		return kv_future_failed(STATUS_TX_CONFLICT);
 	f = tx->engine->get(tx, key, mode);
 	key_asked(tx, key, mode, f);
 	return f;
@@ -501,7 +559,7 @@ void
 kv_get_many(struct kv_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
 	    struct kv_future **ret)
 {
-	bool together = tx->engine->get_many && count > 1;
+	bool together = tx->engine->get_many && count > 1 && !tx->reads_first;
 
 	assert(count <= KV_MANY);
 	for (size_t i = 0; i < count && together; i++)
@@ -514,6 +572,18 @@ kv_get_many(struct kv_tx *tx, const struct str *keys, size_t count, enum kv_read
 		else
 			ret[i] = kv_get(tx, keys[i], mode);
 	}
+}
+
+bool
+kv_looks_up(const struct kv_tx *tx)
+{
+	return tx->engine->get_many;
+}
+
+bool
+kv_finds_together(const struct kv_tx *tx)
+{
+	return kv_looks_up(tx) && tx->kind == KV_TX_READ_WRITE;
 }
 
 struct kv_future *
@@ -532,6 +602,8 @@ kv_get_range(struct kv_tx *tx, struct str begin, struct str end,
 		full.limit = SIZE_MAX;
 	if (full.limit_bytes == 0)
 		full.limit_bytes = KV_LIMIT_RANGE_BYTES;
+	if (must_queue(tx, begin, full.mode) || breaks_promise(tx, false))
+		return kv_future_failed(STATUS_TX_CONFLICT);
 	f = tx->engine->get_range(tx, begin, end, &full);
 	if (f->engine) {
 		if (read_conflicts(tx, full.mode))
@@ -576,6 +648,8 @@ kv_watch(struct kv_tx *tx, struct str key)
 
 	if (status != STATUS_OK)
 		return kv_future_failed(status);
+	if (breaks_promise(tx, true))
+		return kv_future_failed(STATUS_TX_CONFLICT);
 	f = tx->engine->watch(tx, key);
 	if (f->engine && read_conflicts(tx, KV_READ))
 		tx->stats.size_bytes += size_of_key(stored_bytes(tx, key));
@@ -751,6 +825,15 @@ kv_touch_metadata_version(struct kv_tx *tx)
 	tx->stats.sets++;
 	tx->stats.size_bytes += size;
 	return STATUS_OK;
+}
+
+/* ---- Another version ---- */
+
+bool
+kv_refresh(struct kv_tx *tx)
+{
+	return tx->engine->refresh && tx->kind == KV_TX_READ_WRITE && tx->unread == STATUS_OK &&
+	       tx->engine->refresh(tx);
 }
 
 /* ---- The end ---- */

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/steady.h"
@@ -12,7 +13,10 @@
 #include "base/rand.h"
 #include "kv/engine.h"
 #include "kv/fate.h"
+#include "kv/turns.h"
 #include "kv/txid.h"
+#include "kv/version.h"
+#include "loop/pause.h"
 #include "loop/step.h"
 
 enum {
@@ -48,25 +52,33 @@ METRIC_COUNTER(unknown_results, "frond_kv_unknown_results_total", METRIC_NUMBER,
 METRIC_COUNTER(given_up, "frond_kv_gave_up_total", METRIC_NUMBER,
 	       "Transactions that failed after the last of all their attempts.");
 
+METRIC_COUNTER(
+	turns_taken, "frond_kv_turns_total", METRIC_NUMBER,
+	"Transactions that had a turn at a key, behind others of the process that changed it.");
+
 /* All attempts of one kv_run(). */
 struct kv_attempts {
 	struct kv_store *store;
 	kv_body *body;
 	void *arg;
 	bool commits;
-	bool repeatable;    /* taking place twice is the same as once: no id is left */
-	uint8_t *ret_stamp; /* or NULL */
-	bool unknown;       /* the outcome of an attempt is unknown: later ones ask first */
-	struct txid id;     /* taken by the first attempt that writes, and left by each */
-	uint64_t commit_ns; /* when the commit under way has begun */
+	bool repeatable;       /* taking place twice is the same as once: no id is left */
+	uint8_t *ret_stamp;    /* or NULL */
+	uint64_t *ret_version; /* or NULL */
+	bool unknown;          /* the outcome of an attempt is unknown: later ones ask first */
+	struct txid id;        /* taken by the first attempt that writes, and left by each */
+	uint64_t commit_ns;    /* when the commit under way has begun */
 	/* Ids of earlier runs that the attempt under way clears as well; NULL: none. */
 	struct txid_span *clearing;
 	bool left; /* a commit under way is the store's now, with its transaction and the ids */
 	struct kv_lanes *lanes; /* that the caller has; NULL: none that it tells of */
+	struct buf met;         /* the key at which it conflicts; empty: not known */
+	bool queued;            /* it has waited for a turn, once and for all */
+	struct kv_turn turn;
 };
 
-enum status
-kv_on_error(struct kv_tx *tx, enum status status)
+static enum status
+tx_on_error(struct kv_tx *tx, enum status status, bool pauses)
 {
 	int delay_ms = tx->engine->retry_delay_ms(tx, status);
 	uint32_t attempts = tx->attempts + 1;
@@ -75,13 +87,15 @@ kv_on_error(struct kv_tx *tx, enum status status)
 		return status;
 	kv_tx_reset(tx);
 	tx->attempts = attempts;
-	if (delay_ms > 0) {
-		struct event never;
-
-		event_init(&never);
-		event_wait(&never, clock_after_ms((uint64_t)delay_ms));
-	}
+	if (delay_ms > 0 && pauses)
+		wait_pause((uint64_t)delay_ms);
 	return STATUS_OK;
+}
+
+enum status
+kv_on_error(struct kv_tx *tx, enum status status)
+{
+	return tx_on_error(tx, status, true);
 }
 
 static bool
@@ -157,11 +171,72 @@ attempt_ask_id(struct kv_attempts *run, struct kv_tx *tx, bool *ret_done)
 
 	TRY(kv_future_wait(f));
 	*ret_done = kv_future_value(f, &value);
-	if (*ret_done && run->ret_stamp) {
+	if (*ret_done && (run->ret_stamp || run->ret_version)) {
 		TRY(txid_record_parse(value, &record));
-		memcpy(run->ret_stamp, record.stamp, KV_VERSIONSTAMP_TX_BYTES);
+		if (run->ret_stamp)
+			memcpy(run->ret_stamp, record.stamp, KV_VERSIONSTAMP_TX_BYTES);
+		if (run->ret_version)
+			*run->ret_version = big_endian_64(record.stamp);
 	}
 	return STATUS_OK;
+}
+
+/* ---- Turns at a key ---- */
+
+/* Those of a store. NULL: out of memory, or nobody waits for turns there. */
+static struct kv_turns *
+store_turns(struct kv_store *store, bool make)
+{
+	struct kv_turns *known = atomic_load_explicit(&store->turns, memory_order_acquire);
+	struct kv_turns *made;
+
+	if (known || !make || !store->engine->conflicting_key)
+		return known;
+	made = kv_turns_new();
+	if (made && !atomic_compare_exchange_strong(&store->turns, &known, made)) {
+		kv_turns_free(made);
+		return known;
+	}
+	return made;
+}
+
+/* Before each attempt: until it has had its turn it may meet others who have theirs. */
+static void
+attempt_mind_turns(struct kv_attempts *run, struct kv_tx *tx)
+{
+	buf_clear(&run->met);
+	tx->met = &run->met;
+	tx->turns = run->commits && !run->queued ? store_turns(run->store, false) : NULL;
+}
+
+/*
+ * After a conflict: true if it is known at which key. The store says so of a second attempt: a
+ * transaction that conflicts once need not wait for anybody.
+ */
+static bool
+attempt_finds_key(struct kv_attempts *run, struct kv_tx *tx, enum status status)
+{
+	if (status != STATUS_TX_CONFLICT || run->queued || !run->commits ||
+	    !tx->engine->conflicting_key)
+		return false;
+	if (!run->met.len && tx->attempts > 0 &&
+	    tx->engine->conflicting_key(tx, &run->met) != STATUS_OK)
+		buf_clear(&run->met);
+	return run->met.len > 0 && buf_status(&run->met) == STATUS_OK;
+}
+
+/* The transaction holds nothing meanwhile. */
+static void
+attempt_take_turn(struct kv_attempts *run, struct kv_tx *tx)
+{
+	struct kv_turns *turns = store_turns(run->store, true);
+
+	run->queued = true;
+	if (!turns || !kv_turn_take(turns, buf_str(&run->met), &run->turn))
+		return;
+	metric_add(&turns_taken, 1);
+	/* Who conflicts from now on is another process. */
+	tx->attempts = 0;
 }
 
 /*
@@ -177,8 +252,11 @@ attempt_begin(struct kv_attempts *run, struct kv_tx *tx, struct kv_future **ret_
 
 	*ret_commit = NULL;
 	*ret_settled = !run->unknown;
+	attempt_mind_turns(run, tx);
 	if (run->ret_stamp)
 		memset(run->ret_stamp, 0, KV_VERSIONSTAMP_TX_BYTES);
+	if (run->ret_version)
+		*run->ret_version = 0;
 	if (run->unknown) {
 		TRY(attempt_ask_id(run, tx, &done));
 		*ret_settled = true;
@@ -258,9 +336,11 @@ attempt_end(struct kv_attempts *run, struct kv_tx *tx, struct kv_future *commit)
 		attempt_count_commit(run, status);
 	if (status == STATUS_TX_UNKNOWN && tx_has_written(tx) && !run->repeatable)
 		run->unknown = true;
-	if (status == STATUS_OK && tx_has_written(tx) && run->ret_stamp)
-		return kv_versionstamp(tx, run->ret_stamp);
-	return status;
+	if (status != STATUS_OK || !tx_has_written(tx))
+		return status;
+	if (run->ret_version)
+		TRY(kv_committed_version(tx, run->ret_version));
+	return run->ret_stamp ? kv_versionstamp(tx, run->ret_stamp) : STATUS_OK;
 }
 
 /*
@@ -289,6 +369,7 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 
 	for (int attempts = 1;; attempts++) {
 		enum status verdict;
+		bool queues;
 
 		if (status == STATUS_OK)
 			status = attempt_end(run, tx, commit);
@@ -304,9 +385,12 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 				       "an attempt may have succeeded, and asking failed (%s)",
 				       status_name(status));
 		run_explain(err, tx, status);
-		verdict = kv_on_error(tx, status);
+		queues = attempt_finds_key(run, tx, status);
+		verdict = tx_on_error(tx, status, !queues);
 		if (verdict != STATUS_OK)
 			return verdict;
+		if (queues)
+			attempt_take_turn(run, tx);
 		if (attempts == KV_RETRY_LIMIT)
 			break;
 		/* A client that has gone waits for no further attempt. None has taken place. */
@@ -329,6 +413,8 @@ static void
 run_release(struct kv_attempts *run)
 {
 	assert(!run->clearing);
+	kv_turn_end(run->store->turns, &run->turn);
+	buf_release(&run->met);
 	if (run->id.span)
 		txid_release(run->store->txids, &run->id);
 }
@@ -374,10 +460,27 @@ kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, str
 {
 	struct kv_attempts r = {
 		.store = store,
+		.met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.body = body,
 		.arg = arg,
 		.commits = true,
 		.ret_stamp = ret_stamp,
+	};
+
+	return run_all(&r, KV_TX_READ_WRITE, err);
+}
+
+enum status
+kv_run_versioned(struct kv_store *store, kv_body *body, void *arg, uint64_t *ret_version,
+		 struct err *err)
+{
+	struct kv_attempts r = {
+		.store = store,
+		.met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
+		.body = body,
+		.arg = arg,
+		.commits = true,
+		.ret_version = ret_version,
 	};
 
 	return run_all(&r, KV_TX_READ_WRITE, err);
@@ -389,6 +492,7 @@ kv_run_in_lanes(struct kv_store *store, kv_body *body, void *arg, struct kv_lane
 {
 	struct kv_attempts r = {
 		.store = store,
+		.met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.body = body,
 		.arg = arg,
 		.commits = true,
@@ -402,7 +506,13 @@ kv_run_in_lanes(struct kv_store *store, kv_body *body, void *arg, struct kv_lane
 enum status
 kv_run_in(struct kv_store *store, struct kv_tx *begun, kv_body *body, void *arg, struct err *err)
 {
-	struct kv_attempts r = { .store = store, .body = body, .arg = arg, .commits = true };
+	struct kv_attempts r = {
+		.store = store,
+		.met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
+		.body = body,
+		.arg = arg,
+		.commits = true,
+	};
 
 	if (!begun)
 		return run_all(&r, KV_TX_READ_WRITE, err);
@@ -438,7 +548,11 @@ kv_run_begin(struct kv_store *store, kv_body *body, void *arg, struct kv_running
 	if (!r)
 		return err_set(err, STATUS_NOMEM, "no transaction can begin: out of memory");
 	*r = (struct kv_running){
-		.run = { .store = store, .body = body, .arg = arg, .commits = true },
+		.run = { .store = store,
+			 .met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
+			 .body = body,
+			 .arg = arg,
+			 .commits = true },
 	};
 	status = run_begin_tx(&r->run, KV_TX_READ_WRITE, &r->tx, err);
 	if (status != STATUS_OK) {
@@ -470,6 +584,7 @@ run_repeatable(struct kv_store *store, kv_body *body, void *arg, struct err *err
 {
 	struct kv_attempts r = {
 		.store = store,
+		.met = BUF_INIT(KV_LIMIT_KEY_BYTES + 1),
 		.body = body,
 		.arg = arg,
 		.commits = true,

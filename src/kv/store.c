@@ -5,6 +5,7 @@
 #include "kv/engine.h"
 #include "kv/fate.h"
 #include "kv/prefix.h"
+#include "kv/turns.h"
 
 enum {
 	ENGINES_MAX = 8,
@@ -97,6 +98,7 @@ kv_close(struct kv_store *store)
 	if (!fates_finish(store))
 		return;
 	prefixes_free(atomic_exchange(&store->prefixes, NULL));
+	kv_turns_free(atomic_exchange(&store->turns, NULL));
 	store->engine->close(store);
 }
 

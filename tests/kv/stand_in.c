@@ -8,9 +8,9 @@
  *
  * FILE.hold, beside the cluster file, makes it silent as long as it is there. What is in it says of
  * what: "commits", which take place and are not answered; "lost", commits which do not take place,
- * and of which it is not known when the file is gone; "all", every question, too. Reads then fail
- * when their transaction's time is over. "key TEXT" holds back commits alone that write a key with
- * that text in it, and these are made only when the file is gone.
+ * and of which it is not known when the file is gone; "all", every question, too. Reads are then
+ * answered when their transaction is cancelled. "key TEXT" holds back commits alone that write a
+ * key with that text in it, and these are made only when the file is gone.
  *
  * == Threads ==
  *
@@ -32,8 +32,8 @@
 enum {
 	CODE_OK = 0,
 	CODE_UNKNOWN_RESULT = 1021,
+	CODE_TOO_OLD = 1007,
 	CODE_CANCELLED = 1025,
-	CODE_TIMED_OUT = 1031,
 	CODE_OPERATION_CANCELLED = 1101,
 	CODE_NO_CLUSTER_FILE = 1515,
 	CODE_UNKNOWN_ERROR = 4000,
@@ -60,11 +60,11 @@ static const struct {
 	int code;
 } codes[] = {
 	{ STATUS_OK, CODE_OK },
-	{ STATUS_TX_TOO_OLD, 1007 },
+	{ STATUS_TX_TOO_OLD, CODE_TOO_OLD },
 	{ STATUS_TX_CONFLICT, 1020 },
 	{ STATUS_TX_UNKNOWN, 1021 },
 	{ STATUS_CANCELLED, CODE_CANCELLED },
-	{ STATUS_UNAVAILABLE, CODE_TIMED_OUT },
+	{ STATUS_UNAVAILABLE, FDB_CODE_TIMED_OUT },
 	{ STATUS_BUSY, 1032 },
 	{ STATUS_TX_UNREADABLE, 1036 },
 	{ STATUS_IO, 1500 },
@@ -88,7 +88,6 @@ code_of(enum status status)
 struct FDB_database {
 	char path[PATH_BYTES];
 	struct kv_store *store; /* NULL: the place is free; otherwise open until the process ends */
-	_Atomic uint64_t timeout_ms; /* of its transactions; 0: none */
 };
 
 struct FDB_transaction {
@@ -99,8 +98,12 @@ struct FDB_transaction {
 	bool met_unreadable; /* such a transaction cannot commit */
 	bool without_range;  /* the next set makes no conflict range */
 	bool is_late;        /* its commit is held back because of a key that it writes */
-	FDBFuture *stamp;    /* pending until the commit has ended */
-	uint64_t begun_ns;
+	/* The first key that a commit may conflict at, which is told as the one that it did. */
+	bool reports;
+	bool conflicted;
+	char first_read[KV_LIMIT_KEY_BYTES];
+	size_t first_read_len;
+	FDBFuture *stamp; /* pending until the commit has ended */
 };
 
 struct FDB_future {
@@ -112,10 +115,12 @@ struct FDB_future {
 	struct kv_future *inner; /* of a commit or a watch */
 	bool is_watch;
 	FDBTransaction *tx; /* of a commit */
-	bool is_lost;       /* a commit that does not take place */
-	bool is_late;       /* a commit that is not made before FILE.hold is gone */
-	uint64_t due_ns;    /* of what is there, and is told later */
-	uint64_t late_ns;   /* then its transaction's time is over */
+	/* Of another answer: whose, which is only compared, since it may have ended. */
+	const FDBTransaction *asker;
+	bool is_lost;    /* a commit that does not take place */
+	bool is_late;    /* a commit that is not made before FILE.hold is gone */
+	uint64_t due_ns; /* of what is there, and is told later */
+	bool is_cancelled;
 	struct FDB_future *next;
 	bool present;
 	char *bytes; /* owned: what values, keys and pairs are made of */
@@ -141,6 +146,8 @@ enum hold {
 	HOLD_ALL,
 	HOLD_KEY, /* what writes `held_key` */
 };
+
+#define CONFLICTING_KEYS "\xff\xff/transaction/conflicting_keys/"
 
 #define KEY "key " /* the text of HOLD_KEY, in front of the key */
 
@@ -196,9 +203,7 @@ future_pend(FDBFuture *f)
 static FDBFuture *
 future_answered(const FDBTransaction *t, FDBFuture *f)
 {
-	uint64_t timeout_ms = atomic_load(&t->db->timeout_ms);
-
-	f->late_ns = timeout_ms ? t->begun_ns + timeout_ms * 1000000 : UINT64_MAX;
+	f->asker = t;
 	if (atomic_load(&held) == HOLD_ALL || draw(LATE_ONE_IN) == 0) {
 		f->due_ns = now_ns() + draw(1000000);
 		future_pend(f);
@@ -265,6 +270,7 @@ commit_end(FDBFuture *f)
 	}
 	f->code = f->is_lost ? CODE_UNKNOWN_RESULT : code_of(kv_future_wait(f->inner));
 	f->inner = NULL; /* the transaction's */
+	t->conflicted = f->code == code_of(STATUS_TX_CONFLICT);
 	waiting = t->stamp;
 	t->stamp = NULL;
 	if (waiting) {
@@ -309,7 +315,7 @@ is_due(const FDBFuture *f, uint64_t now)
 		return hold == HOLD_NONE && (!f->inner || kv_future_ready(f->inner));
 	if (f->is_watch)
 		return hold != HOLD_ALL && kv_future_ready(f->inner);
-	return f->due_ns <= now && (hold != HOLD_ALL || f->late_ns <= now);
+	return f->is_cancelled || (f->due_ns <= now && hold != HOLD_ALL);
 }
 
 /* The first that has come, out of the list; NULL: none has. */
@@ -324,8 +330,8 @@ take_ready(void)
 		f = f->next;
 	if (f)
 		future_unpend(f);
-	if (f && !f->tx && !f->is_watch && atomic_load(&held) == HOLD_ALL)
-		f->code = CODE_TIMED_OUT;
+	if (f && f->is_cancelled)
+		f->code = CODE_CANCELLED;
 	pthread_mutex_unlock(&lock);
 	return f;
 }
@@ -613,12 +619,7 @@ fdb_database_destroy(FDBDatabase *db)
 int
 fdb_database_set_option(FDBDatabase *db, int option, const uint8_t *value, int len)
 {
-	uint64_t n = 0;
-
-	for (int i = 0; i < len; i++)
-		n |= (uint64_t)value[i] << (8 * i);
-	if (option == FDB_TX_TIMEOUT)
-		atomic_store(&db->timeout_ms, n);
+	(void)db, (void)option, (void)value, (void)len;
 	return CODE_OK;
 }
 
@@ -639,7 +640,6 @@ fdb_database_create_transaction(FDBDatabase *db, FDBTransaction **ret)
 	}
 	t->tx->uses_reserve = true; /* a cluster knows nothing of it */
 	t->db = db;
-	t->begun_ns = now_ns();
 	pthread_mutex_init(&t->lock, NULL);
 	*ret = t;
 	return CODE_OK;
@@ -669,10 +669,15 @@ fdb_transaction_destroy(FDBTransaction *t)
 	free(t);
 }
 
+/* What is pending is told by the network's thread. */
 void
 fdb_transaction_cancel(FDBTransaction *t)
 {
 	kv_cancel(t->tx);
+	pthread_mutex_lock(&lock);
+	for (FDBFuture *f = pending; f; f = f->next)
+		f->is_cancelled |= f->asker == t;
+	pthread_mutex_unlock(&lock);
 }
 
 void
@@ -684,10 +689,11 @@ fdb_transaction_reset(FDBTransaction *t)
 	kv_tx_reset(t->tx);
 	pthread_mutex_unlock(&watches_lock);
 	t->tx->uses_reserve = true;
-	t->begun_ns = now_ns();
 	t->failed = CODE_OK;
 	t->met_unreadable = false;
 	t->without_range = t->is_late = false;
+	t->reports = t->conflicted = false;
+	t->first_read_len = 0;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -697,6 +703,7 @@ fdb_transaction_set_option(FDBTransaction *t, int option, const uint8_t *value, 
 	(void)value, (void)len;
 	if (option == FDB_TX_NEXT_WRITE_NO_CONFLICT)
 		t->without_range = true;
+	t->reports |= option == FDB_TX_REPORT_CONFLICTING_KEYS;
 	return CODE_OK;
 }
 
@@ -715,10 +722,31 @@ fdb_transaction_get_read_version(FDBTransaction *t)
 	return future_answered(t, f);
 }
 
+/* A store has one version, so one that is not the newest is one that is kept no longer. */
+void
+fdb_transaction_set_read_version(FDBTransaction *t, int64_t version)
+{
+	uint64_t newest = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (kv_get_read_version(t->tx, &newest) != STATUS_OK || newest != (uint64_t)version)
+		t->failed = CODE_TOO_OLD;
+	pthread_mutex_unlock(&t->lock);
+}
+
 static bool
 is_metadata_version(struct str key)
 {
 	return str_eq(key, STR("\xff/metadataVersion"));
+}
+
+static void
+note_read(FDBTransaction *t, struct str key, bool snapshot)
+{
+	if (snapshot || t->first_read_len || key.len > sizeof(t->first_read))
+		return;
+	memcpy(t->first_read, key.ptr, key.len);
+	t->first_read_len = key.len;
 }
 
 FDBFuture *
@@ -736,6 +764,7 @@ fdb_transaction_get(FDBTransaction *t, const uint8_t *key_bytes, int len, int sn
 		if (f->code == CODE_OK)
 			future_copy(f, str_of(version, sizeof(version)));
 	} else {
+		note_read(t, key, snapshot);
 		got = kv_get(t->tx, key, snapshot ? KV_SNAPSHOT : KV_READ);
 		f->code = code_of(kv_future_wait(got));
 		if (f->code == CODE_OK && kv_future_value(got, &value))
@@ -777,6 +806,24 @@ future_take_range(FDBFuture *f, struct kv_range range)
 	f->more = range.more;
 }
 
+/* Where a commit has conflicted, if it was asked to tell that. */
+static FDBFuture *
+conflicting_keys(const FDBTransaction *t)
+{
+	FDBFuture *f = future_new(CODE_OK);
+	char key[sizeof(CONFLICTING_KEYS) + sizeof(t->first_read)];
+	size_t len = sizeof(CONFLICTING_KEYS) - 1;
+	struct kv_pair pair;
+
+	memcpy(key, CONFLICTING_KEYS, len);
+	memcpy(key + len, t->first_read, t->first_read_len);
+	pair = (struct kv_pair){ str_of(key, len + t->first_read_len), STR("1") };
+	future_take_range(
+		f, (struct kv_range){ .pairs = &pair,
+				      .count = t->reports && t->conflicted && t->first_read_len });
+	return f;
+}
+
 FDBFuture *
 fdb_transaction_get_range(FDBTransaction *t, const uint8_t *begin, int begin_len,
 			  int begin_or_equal, int begin_offset, const uint8_t *end, int end_len,
@@ -792,13 +839,19 @@ fdb_transaction_get_range(FDBTransaction *t, const uint8_t *begin, int begin_len
 		.mode = snapshot ? KV_SNAPSHOT : KV_READ,
 	};
 	struct kv_future *got;
-	char *first = malloc((size_t)begin_len + 1);
+	char *first;
 
+	if (str_starts_with(str_of(begin, (size_t)begin_len), STR(CONFLICTING_KEYS))) {
+		free(f);
+		return conflicting_keys(t);
+	}
+	first = malloc((size_t)begin_len + 1);
 	if (!first || begin_offset != 1 || end_offset != 1 || end_or_equal || mode || iteration)
 		abort(); /* the engine asks for nothing of the kind */
 	memcpy(first, begin, (size_t)begin_len);
 	first[begin_len] = '\0'; /* behind the key itself, where that is left out */
 	pthread_mutex_lock(&t->lock);
+	note_read(t, str_of(first, (size_t)begin_len), snapshot);
 	got = kv_get_range(t->tx, str_of(first, (size_t)begin_len + (begin_or_equal ? 1 : 0)),
 			   str_of(end, (size_t)end_len), &options);
 	f->code = code_of(kv_future_wait(got));
@@ -930,11 +983,16 @@ fdb_transaction_add_conflict_range(FDBTransaction *t, const uint8_t *begin, int 
 				   const uint8_t *end, int end_len, int type)
 {
 	struct str first = str_of(begin, (size_t)begin_len), last = str_of(end, (size_t)end_len);
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
 	enum status status;
 
 	pthread_mutex_lock(&t->lock);
-	status = type == FDB_CONFLICT_READ ? kv_add_read_conflict_range(t->tx, first, last)
-					   : kv_add_write_conflict_range(t->tx, first, last);
+	if (is_metadata_version(first))
+		status = kv_get_metadata_version(t->tx, version);
+	else
+		status = type == FDB_CONFLICT_READ
+				 ? kv_add_read_conflict_range(t->tx, first, last)
+				 : kv_add_write_conflict_range(t->tx, first, last);
 	pthread_mutex_unlock(&t->lock);
 	return code_of(status);
 }

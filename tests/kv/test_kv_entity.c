@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "kv/brief.h"
 #include "kv/embedded/embedded_int.h"
 #include "kv/tuple.h"
 
@@ -671,6 +672,37 @@ transaction_lets_go_of_its_iterator_at_the_commit(void **state)
 	kv_tx_free(tx);
 }
 
+static void
+transaction_that_is_brief_keeps_its_iterator_as_long_as_the_handle(void **state)
+{
+	struct kv_store *store = store_of(state);
+	struct emb_store *of = (struct emb_store *)store;
+	struct kv_tx *tx = begin_read(store);
+	const struct emb_tx *emb = (const struct emb_tx *)tx;
+	struct kv_future *f;
+
+	kv_tx_brief(tx);
+	check_thing(tx, 1, 0);
+	assert_non_null(emb->lookup);
+	write_some(store, 0, A_TX);
+	for (size_t n = 0; n < 10; n++)
+		check_thing(tx, n, 0);
+	assert_non_null(emb->lookup);
+	/* As when the store is opened again: nothing may be left of the handle of before. */
+	assert_true(gate_close(&of->gate, UINT64_MAX));
+	emb_versions_let_go(of);
+	emb_versions_reopened(of, of->versions.published, of->versions.metadata);
+	gate_open(&of->gate);
+	assert_null(emb->lookup);
+	f = kv_get_range(tx, STR("a"), STR("b"), NULL);
+	assert_int_not_equal(kv_future_wait(f), STATUS_OK);
+	kv_tx_free(tx);
+	tx = begin_read(store);
+	for (size_t n = 0; n < 10; n++)
+		check_thing(tx, n, rows_of(n));
+	kv_tx_free(tx);
+}
+
 int
 main(void)
 {
@@ -694,6 +726,9 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(transaction_lets_go_of_its_iterator_at_the_commit,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			transaction_that_is_brief_keeps_its_iterator_as_long_as_the_handle,
+			fixture_setup, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kv/engine.h"
 #include "kv/refresh.h"
 
 enum {
@@ -128,6 +129,22 @@ touched_metadata_holds_it_back(void **state)
 	assert_ok(kv_get_metadata_version(tx, version));
 	assert_ok(kv_touch_metadata_version(other));
 	commit(other);
+	assert_false(kv_refresh(tx));
+	kv_tx_free(tx);
+}
+
+static void
+an_engine_s_table_says_whether_it_can(void **state)
+{
+	struct kv_engine other = kv_engine_embedded;
+	struct kv_tx *tx = begin(store_of(state));
+
+	tx->engine = &other;
+	assert_get(tx, "t/a", NULL);
+	put_now(store_of(state), "t/b", "1");
+	assert_true(kv_refresh(tx));
+	assert_get(tx, "t/b", "1");
+	other.refresh = NULL;
 	assert_false(kv_refresh(tx));
 	kv_tx_free(tx);
 }
@@ -266,6 +283,7 @@ main(void)
 		T(snapshot_reads_do_not_hold_it_back),
 		T(what_changes_behind_it_is_a_conflict),
 		T(touched_metadata_holds_it_back),
+		T(an_engine_s_table_says_whether_it_can),
 		T(whoever_only_reads_or_has_read_much_stays),
 		T(what_reads_have_noted_of_cleared_keys_holds_it_back),
 		T(no_write_is_lost_among_many),

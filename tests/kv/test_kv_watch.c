@@ -115,6 +115,70 @@ change_before_the_commit_completes_the_watch(void **state)
 	kv_future_free(other);
 }
 
+/*
+ * Of thousands of watches on a cluster, those that are not there yet when their transaction's
+ * version has grown too old are lost. A machine that is busy takes that long.
+ */
+static bool
+watch_is_lost(struct kv_future *f)
+{
+	enum status status = kv_future_wait(f);
+
+	return test_store_is_cluster() &&
+	       (status == STATUS_CANCELLED || status == STATUS_UNAVAILABLE);
+}
+
+/* A cluster's engine has one watch for those who have seen the same, and no other. */
+static void
+readers_watch_what_each_has_seen(void **state)
+{
+	struct kv_tx *early = begin_read(store_of(state));
+	struct kv_future *late, *later, *missed;
+
+	assert_get(early, "t/a", NULL);
+	put_now(store_of(state), "t/a", "1");
+	late = watch_now(store_of(state), "t/a");
+	assert_waiting(late);
+	later = watch_now(store_of(state), "t/a");
+	missed = kv_watch(early, STR("t/a"));
+	commit(early);
+	/* The stand-in for a cluster keeps no version but the newest. */
+	if (!watch_is_lost(missed))
+		assert_ok(kv_future_wait(missed));
+	assert_waiting(late);
+	assert_int_equal(kv_store_stats(store_of(state)).watches, 2);
+	/* The one that others may have joined goes, and they stay. */
+	kv_future_free(late);
+	assert_waiting(later);
+	put_now(store_of(state), "t/a", "2");
+	assert_ok(kv_future_wait(later));
+	assert_int_equal(kv_store_stats(store_of(state)).watches, 0);
+	kv_future_free(later);
+	kv_future_free(missed);
+}
+
+static void
+one_who_does_not_commit_leaves_those_who_watch_the_same(void **state)
+{
+	struct kv_tx *first = begin_read(store_of(state));
+	struct kv_tx *second = begin_read(store_of(state));
+	struct kv_future *lost, *stays;
+
+	assert_get(first, "t/a", NULL);
+	assert_get(second, "t/a", NULL);
+	lost = kv_watch(first, STR("t/a"));
+	stays = kv_watch(second, STR("t/a"));
+	commit(second);
+	kv_tx_reset(first);
+	assert_int_equal(kv_future_wait(lost), STATUS_CANCELLED);
+	assert_waiting(stays);
+	put_now(store_of(state), "t/a", "1");
+	assert_ok(kv_future_wait(stays));
+	kv_future_free(lost);
+	kv_future_free(stays);
+	kv_tx_free(first);
+}
+
 /* On a cluster it completes: what is watched there is the value before the write. */
 static void
 own_write_does_not_complete_the_watch(void **state)
@@ -195,16 +259,6 @@ closing_the_store_cancels_watches(void **state)
 	f->store = fixture_open(f->url, (struct kv_options){ .no_sync = true });
 }
 
-/*
- * Of thousands of watches on a cluster, those that are not there yet when their transaction's
- * version has grown too old are lost. A machine that is busy takes that long.
- */
-static bool
-watch_is_lost(struct kv_future *f)
-{
-	return test_store_is_cluster() && kv_future_wait(f) == STATUS_CANCELLED;
-}
-
 static void
 watches_are_limited(void **state)
 {
@@ -239,6 +293,8 @@ main(void)
 		T(write_completes_a_watch),
 		T(clears_complete_watches),
 		T(stamped_key_completes_a_range_of_watchers),
+		T(readers_watch_what_each_has_seen),
+		T(one_who_does_not_commit_leaves_those_who_watch_the_same),
 		T(watch_of_an_abandoned_transaction_is_cancelled),
 		T(watch_of_a_cancelled_transaction_is_cancelled),
 		T(freeing_a_watch_lets_go_of_it),

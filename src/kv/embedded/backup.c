@@ -14,6 +14,7 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parent.h"
 #include "kv/backup.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/handle.h"
@@ -107,7 +108,7 @@ backups_open(struct backups *b, const char *dir, bool create, struct err *err)
 
 	*b = (struct backups){ .lock = -1 };
 	if (create && mkdir(dir, DIRECTORY_MODE) == 0)
-		TRY(emb_directory_sync(dir, err));
+		TRY(parent_sync(dir, err));
 	else if (create && errno != EEXIST)
 		return err_set(err, STATUS_IO, "cannot make %s: %s", dir, strerror(errno));
 	status = backups_open_engine(b, dir, create, err);
@@ -376,7 +377,7 @@ restore_move_to_place(struct restore *r)
 	if (rename(r->half, r->path) != 0)
 		return err_set(r->err, STATUS_IO, "cannot rename %s to %s: %s", r->half, r->path,
 			       strerror(errno));
-	return emb_directory_sync(r->path, r->err);
+	return parent_sync(r->path, r->err);
 }
 
 static enum status

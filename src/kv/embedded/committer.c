@@ -12,7 +12,7 @@
  * to the committer is visible to the next one through the queue's lock.
  *
  * One thing more looks at the resolver: a transaction that asks whether what it has read is still
- * so (kv_refresh()). Therefore the owner changes it with `history` locked, and publishes a version
+ * so (emb_refresh()). Therefore the owner changes it with `history` locked, and publishes a version
  * within the same lock: whoever has the lock finds in the resolver all that is published, as far as
  * open transactions need it. The owner itself reads it without.
  *
@@ -478,15 +478,14 @@ committer_sees_unchanged(const struct committer *c, const struct emb_tx *tx)
 }
 
 bool
-kv_refresh(struct kv_tx *base)
+emb_refresh(struct kv_tx *base)
 {
 	struct emb_tx *tx = (struct emb_tx *)base;
 	struct gate_pass pass;
 	struct committer *c;
 	bool moved;
 
-	if (base->engine != &kv_engine_embedded || base->kind != KV_TX_READ_WRITE ||
-	    base->unread != STATUS_OK || !tx_can_move(tx))
+	if (!tx_can_move(tx))
 		return false;
 	c = tx->store->committer;
 	if (!c)

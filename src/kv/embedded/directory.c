@@ -1,13 +1,12 @@
 /*
  * What a store's directory needs beside RocksDB's own care: its manifest is compared around an
- * opening for reading only, its parent is synced, it is asked whether it has room, and whether a
+ * opening for reading only, it is asked whether it has room, and whether a
  * new store may be made in it.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -48,25 +47,6 @@ bool
 emb_manifest_eq(const struct emb_manifest *a, const struct emb_manifest *b)
 {
 	return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
-}
-
-enum status
-emb_directory_sync(const char *path, struct err *err)
-{
-	char *copy = mem_strdup(str_from_cstr(path));
-	enum status status = STATUS_OK;
-	int fd;
-
-	if (!copy)
-		return err_set(err, STATUS_NOMEM, "out of memory");
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) != 0)
-		status = err_set(err, STATUS_IO, "syncing the directory of %s: %s", path,
-				 strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	mem_free(copy);
-	return status;
 }
 
 /* ---- Directories that are put together ---- */

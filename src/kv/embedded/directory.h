@@ -103,9 +103,6 @@ MUST_USE enum status emb_directory_check_vacant(const char *path, struct err *er
 /* How many files of tables are in a store's directory; 0 if it cannot be read. */
 size_t emb_directory_tables(const char *path);
 
-/* Makes sure that a directory which has just been made is still in its parent after a power cut. */
-MUST_USE enum status emb_directory_sync(const char *path, struct err *err);
-
 /*
  * Tries whether the directory can be written to and has so much room, with a file that is written,
  * synced if `syncs`, and removed again. Returns 0 or an errno: ENOSPC, EROFS, EIO, ENOENT, …

@@ -86,7 +86,8 @@ struct emb_versions {
 	size_t snapshots;            /* how many these are */
 	struct emb_snapshot *spares; /* that nobody reads at */
 	unsigned spare_count;
-	struct emb_tx *open; /* read-write transactions that have a snapshot */
+	/* Transactions that have a snapshot: those that may write, and brief ones (kv/brief.h). */
+	struct emb_tx *open;
 };
 
 struct emb_tx;
@@ -248,10 +249,11 @@ struct emb_tx {
 	/* Of the transactions that are open; the same lock guards them. */
 	struct emb_tx *open_next;
 	struct emb_tx *open_prev;
+	bool is_open;                   /* it is among those */
 	rocksdb_readoptions_t *iterate; /* for ranges; made by the first */
 	/*
-	 * A read-write transaction's, kept between ranges within entities until it commits. It is
-	 * looked at inside the gate only, and NULL if the handle has been replaced in the meantime.
+	 * Of one that is open: kept between ranges within entities until it commits. It is looked
+	 * at inside the gate only, and NULL if the handle has been replaced in the meantime.
 	 */
 	rocksdb_iterator_t *lookup;
 	rocksdb_iterator_t *finder;       /* the same for last pairs of ranges that have several */
@@ -415,6 +417,7 @@ enum status emb_set_versionstamped_value(struct kv_tx *tx, struct str key, struc
 					 size_t offset);
 enum status emb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 enum status emb_touch_metadata_version(struct kv_tx *base);
+bool emb_refresh(struct kv_tx *base);
 
 /* ---- The state of a transaction: tx_state.c ---- */
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "loop/pause.h"
 #include "loop/wait.h"
 
 enum {
@@ -93,14 +94,11 @@ gate_close(struct gate *g, uint64_t deadline_ns)
 	assert(!atomic_load_explicit(&g->closed, memory_order_relaxed));
 	atomic_store_explicit(&g->closed, true, memory_order_seq_cst);
 	while (!gate_is_empty(g)) {
-		struct event never;
-
 		if (clock_mono_ns() >= deadline_ns) {
 			gate_open(g);
 			return false;
 		}
-		event_init(&never);
-		event_wait(&never, clock_after_ms(CLOSE_LOOK_MS));
+		wait_pause(CLOSE_LOOK_MS);
 	}
 	return true;
 }

@@ -8,6 +8,7 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "kv/embedded/directory.h"
+#include "loop/pause.h"
 
 enum {
 	DIRECTORY_MODE = 0755,
@@ -125,7 +126,6 @@ emb_handle_open_to_read(struct emb_store *store, struct err *err)
 	for (int attempts = 0; attempts < READ_ATTEMPTS; attempts++) {
 		struct err why = { 0 };
 		enum status status;
-		struct event never;
 		bool again;
 
 		emb_manifest_look(store->path, &before);
@@ -138,8 +138,7 @@ emb_handle_open_to_read(struct emb_store *store, struct err *err)
 		if (emb_manifest_eq(&before, &after) && !again)
 			return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
 		emb_handle_close(store);
-		event_init(&never);
-		event_wait(&never, clock_after_ms(again ? CORRUPT_PAUSE_MS : READ_PAUSE_MS));
+		wait_pause(again ? CORRUPT_PAUSE_MS : READ_PAUSE_MS);
 	}
 	return err_set(err, STATUS_UNAVAILABLE,
 		       "%s: another process changes the store faster than it can be opened",

@@ -431,8 +431,8 @@ range_look_up(struct range_job *job)
 		range_note_several(job);
 	done = done && !error;
 	rocksdb_free(error);
-	/* emb_versions_let_go() does not know transactions that only read. */
-	if (tx->base.kind != KV_TX_READ_WRITE)
+	/* emb_versions_let_go() does not know other ones. */
+	if (!tx->is_open)
 		range_drop_lookup(tx);
 	return done;
 }
@@ -601,7 +601,7 @@ range_find_last(struct range_job *job)
 	range_collect_all(job);
 	rocksdb_iter_get_error(job->it, &error);
 	range_take_error(job, error);
-	if (job->read.incomplete || job->status != STATUS_OK || tx->base.kind != KV_TX_READ_WRITE)
+	if (job->read.incomplete || job->status != STATUS_OK || !tx->is_open)
 		range_drop_lookup(tx);
 }
 

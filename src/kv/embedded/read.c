@@ -291,6 +291,8 @@ keys_read_run(struct emb_disk_read *read)
 {
 	struct keys_read *job = (struct keys_read *)read;
 	const rocksdb_readoptions_t *options = job->snapshot->read;
+	/* For a single key it is more work. */
+	bool together = job->store->family && job->count > 1;
 	struct gate_pass pass;
 
 	emb_count_nothing();
@@ -299,11 +301,11 @@ keys_read_run(struct emb_disk_read *read)
 	if (job->stale)
 		return;
 	job->stale = !job->snapshot->snapshot;
-	if (!job->stale && job->store->family)
+	if (!job->stale && together)
 		rocksdb_batched_multi_get_cf(job->store->db, options, job->store->family,
 					     job->count, job->keys, job->lengths, job->slices,
 					     job->errors, job->sorted);
-	for (size_t i = 0; i < job->count && !job->stale && !job->store->family; i++)
+	for (size_t i = 0; i < job->count && !job->stale && !together; i++)
 		job->slices[i] = rocksdb_get_pinned(job->store->db, options, job->keys[i],
 						    job->lengths[i], &job->errors[i]);
 	for (size_t i = 0; i < job->count && !job->stale; i++)

@@ -11,6 +11,7 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parent.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/kept.h"
 #include "kv/embedded/embedded_int.h"
@@ -244,7 +245,7 @@ salvage_move_to_place(struct salvage *s)
 	if (rename(s->half, s->target) != 0)
 		return err_set(s->err, STATUS_IO, "cannot rename %s to %s: %s", s->half, s->target,
 			       strerror(errno));
-	return emb_directory_sync(s->target, s->err);
+	return parent_sync(s->target, s->err);
 }
 
 /* ---- The whole ---- */

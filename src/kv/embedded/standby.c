@@ -26,6 +26,7 @@
 
 #include "base/big_endian.h"
 #include "base/clock.h"
+#include "base/parent.h"
 #include "base/rand.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/gaps.h"
@@ -35,6 +36,7 @@
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/upkeep.h"
 #include "kv/embedded/watch_int.h"
+#include "loop/pause.h"
 
 #define COPYING_SUFFIX  ".copying"
 #define REPLACED_SUFFIX ".replaced"
@@ -81,17 +83,15 @@ static void
 standby_take_committer(struct emb_store *store)
 {
 	struct emb_queue *q = &store->queue;
-	struct event never;
 	bool taken = false;
 
-	event_init(&never);
 	while (!taken) {
 		pthread_mutex_lock(&q->lock);
 		taken = !q->busy;
 		q->busy = true;
 		pthread_mutex_unlock(&q->lock);
 		if (!taken)
-			(void)event_wait(&never, clock_after_ms(TAKE_PAUSE_MS));
+			wait_pause(TAKE_PAUSE_MS);
 	}
 }
 
@@ -336,7 +336,7 @@ copy_move(const char *from, const char *to, const char *replaced, struct err *er
 	if (rename(from, to) != 0)
 		return err_set(err, STATUS_IO, "cannot rename %s to %s: %s", from, to,
 			       strerror(errno));
-	TRY(emb_directory_sync(to, err));
+	TRY(parent_sync(to, err));
 	store_remove(replaced);
 	return STATUS_OK;
 }

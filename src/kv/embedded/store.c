@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parent.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/gaps.h"
 #include "kv/embedded/handle.h"
@@ -215,7 +216,7 @@ store_open_at(struct emb_store *store, const struct kv_options *options, struct 
 	rocksdb_options_set_create_if_missing(store->options, 0);
 	store->health.create = false;
 	if (is_new && !options->no_sync)
-		TRY(emb_directory_sync(store->path, err));
+		TRY(parent_sync(store->path, err));
 	TRY(store_check_format(store, options, err));
 	TRY(store_read_versions(store, err));
 	TRY(emb_kept_begin(store, options, err));
@@ -394,6 +395,7 @@ const struct kv_engine kv_engine_embedded = {
 	.add_write_conflict = emb_add_write_conflict,
 	.get_metadata_version = emb_get_metadata_version,
 	.touch_metadata_version = emb_touch_metadata_version,
+	.refresh = emb_refresh,
 	.commit = emb_commit,
 	.committed_version = emb_committed_version,
 	.versionstamp = emb_versionstamp,

@@ -158,10 +158,12 @@ emb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	if (!tx)
 		return STATUS_NOMEM;
 	tx->base.kind = kind;
+	tx->base.brief = false; /* the engine begins some that kv_begin() does not know */
 	tx->store = store;
 	atomic_init(&tx->cancelled, false);
 	tx->snapshot = NULL;
 	tx->counted_writer = false;
+	tx->is_open = false;
 	tx->lookup = tx->finder = NULL;
 	tx->has_lookup = false;
 	memset(tx->several, 0, sizeof(tx->several));

@@ -249,10 +249,11 @@ tx_take_snapshot(struct emb_tx *tx)
 	if (status == STATUS_OK) {
 		tx->snapshot = v->current;
 		tx->snapshot->refs++;
-		if (tx->base.kind == KV_TX_READ_WRITE) {
+		if (tx->base.kind == KV_TX_READ_WRITE)
 			snapshot_add_writer(v, tx);
+		tx->is_open = tx->base.kind == KV_TX_READ_WRITE || tx->base.brief;
+		if (tx->is_open)
 			versions_add_open(v, tx);
-		}
 	}
 	pthread_mutex_unlock(&v->lock);
 	gate_leave(pass);
@@ -282,8 +283,9 @@ emb_tx_snapshot_release(struct emb_tx *tx)
 	/* Before the snapshot leaves the list: emb_versions_let_go() finds either all or none. */
 	gate_enter_when_open(&store->gate, &pass);
 	pthread_mutex_lock(&v->lock);
-	if (tx->base.kind == KV_TX_READ_WRITE)
+	if (tx->is_open)
 		versions_remove_open(v, tx);
+	tx->is_open = false;
 	snapshot_drop_writer(v, tx);
 	dead = snapshot_unref(v, tx->snapshot);
 	pthread_mutex_unlock(&v->lock);

@@ -3,8 +3,6 @@
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
-#define KEY_METADATA STR("\xff/metadataVersion")
-
 enum {
 	/* Behind a template that gets a stamp: where, little-endian. */
 	STAMP_OFFSET_BYTES = 4,
@@ -21,13 +19,13 @@ tx_reads_snapshot(const struct fdb_tx *tx, enum kv_read mode)
 	return mode == KV_SNAPSHOT || tx->base.kind == KV_TX_READ_ONLY;
 }
 
-/* Of a key as the cluster has it. */
-static enum status
-tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
+enum status
+fdb_tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
 {
 	FDBFuture *part;
 
 	TRY(fdb_tx_check(tx));
+	fdb_time_begin(tx);
 	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, tx_reads_snapshot(tx, mode));
 	*ret = fdb_future_new(tx, FDB_GET, part, 0);
 	if (!*ret)
@@ -41,7 +39,7 @@ fdb_get(struct kv_tx *base, struct str key, enum kv_read mode)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 	struct fdb_future *f;
-	enum status status = tx_get(tx, fdb_tx_key(tx, 0, key), mode, &f);
+	enum status status = fdb_tx_get(tx, fdb_tx_key(tx, 0, key), mode, &f);
 
 	return status == STATUS_OK ? &f->base : kv_future_failed(status);
 }
@@ -53,6 +51,7 @@ tx_get_range(struct fdb_tx *tx, struct str begin, struct str end,
 	struct fdb_future *f;
 
 	TRY(fdb_tx_check(tx));
+	fdb_time_begin(tx);
 	if (str_cmp(begin, end) > 0)
 		end = begin;
 	begin = fdb_tx_key(tx, 0, begin);
@@ -90,14 +89,15 @@ fdb_get_range(struct kv_tx *tx, struct str begin, struct str end,
 	return status == STATUS_OK ? &f->base : kv_future_failed(status);
 }
 
-static enum status
-tx_wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret)
+enum status
+fdb_tx_wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret)
 {
 	struct fdb_future *f = fdb_future_new(tx, FDB_NUMBER, part, 0);
 	enum status status;
 
 	if (!f)
 		return STATUS_NOMEM;
+	fdb_time_begin(tx);
 	fdb_future_start(f);
 	status = fdb_future_wait(f);
 	if (status == STATUS_OK)
@@ -114,7 +114,11 @@ fdb_get_read_version(struct kv_tx *base, uint64_t *ret)
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
 	TRY(fdb_tx_check(tx));
-	return tx_wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), ret);
+	if (!tx->version)
+		TRY(fdb_tx_wait_for_number(tx, fdb.transaction_get_read_version(tx->tx),
+					   &tx->version));
+	*ret = tx->version;
+	return STATUS_OK;
 }
 
 enum status
@@ -122,106 +126,13 @@ fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *r
 {
 	FDBFuture *part;
 
+	TRY(fdb_tx_check(tx));
 	begin = fdb_tx_key(tx, 0, begin);
 	end = fdb_tx_key(tx, 1, end);
 	part = fdb.transaction_get_estimated_range_size_bytes(
 		tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end), (int)end.len);
 
-	return tx_wait_for_number(tx, part, ret);
-}
-
-/*
- * Waits for a read of the metadata version. The library answers it together with the transaction's
- * read version, and does not answer it at all if that fails, as in a locked database. So if the
- * answer is late, this asks for the read version, whose failure is the answer then.
- */
-static enum status
-tx_wait_for_metadata(struct fdb_tx *tx, struct fdb_future *f)
-{
-	uint64_t version;
-	enum status status;
-
-	if (!event_wait(&f->settled, clock_after_ms(FDB_METADATA_LATE_MS)))
-		TRY(tx_wait_for_number(tx, fdb.transaction_get_read_version(tx->tx), &version));
-	status = fdb_future_wait(f);
-	if (status != STATUS_OK)
-		fdb_future_explain(&f->base);
-	return status;
-}
-
-/* Takes it out of an answer. It is all zero as long as nobody has touched it. */
-static enum status
-tx_keep_metadata(struct fdb_tx *tx, const struct kv_future *f)
-{
-	if (f->present && f->value.len != sizeof(tx->metadata))
-		return STATUS_CORRUPT;
-	if (f->present)
-		memcpy(tx->metadata, f->value.ptr, sizeof(tx->metadata));
-	else
-		memset(tx->metadata, 0, sizeof(tx->metadata));
-	return STATUS_OK;
-}
-
-static enum status
-tx_read_metadata(struct fdb_tx *tx)
-{
-	struct fdb_future *f;
-	enum status status;
-
-	TRY(tx_get(tx, KEY_METADATA, KV_READ, &f));
-	status = tx_wait_for_metadata(tx, f);
-	if (status == STATUS_OK)
-		status = tx_keep_metadata(tx, &f->base);
-	fdb_future_release(tx, f);
-	return status;
-}
-
-enum status
-fdb_get_metadata_version(struct kv_tx *base, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES])
-{
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
-	TRY(fdb_tx_check(tx));
-	/* The library would say the same, and would refuse the commit because of the read. */
-	if (tx->touched_metadata)
-		return err_set(&base->err, STATUS_TX_UNREADABLE,
-			       "the transaction has touched the metadata version");
-	if (!tx->metadata_known)
-		TRY(tx_read_metadata(tx));
-	tx->metadata_known = true;
-	memcpy(ret, tx->metadata, KV_VERSIONSTAMP_TX_BYTES);
-	return STATUS_OK;
-}
-
-struct kv_future *
-fdb_watch(struct kv_tx *base, struct str key)
-{
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-	struct fdb_store *store = (struct fdb_store *)base->store;
-	enum status status = fdb_tx_check(tx);
-	struct fdb_future *f;
-	bool full;
-
-	if (status != STATUS_OK)
-		return kv_future_failed(status);
-	pthread_mutex_lock(&store->lock);
-	full = store->watch_count >= KV_LIMIT_WATCHES;
-	pthread_mutex_unlock(&store->lock);
-	if (full)
-		return kv_future_failed(STATUS_BUSY);
-	key = fdb_tx_key(tx, 0, key);
-	f = fdb_future_new(tx, FDB_WATCH, fdb.transaction_watch(tx->tx, fdb_ptr(key), (int)key.len),
-			   0);
-	if (!f)
-		return kv_future_failed(STATUS_NOMEM);
-	fdb_future_start(f);
-	/*
-	 * Another thread may have cancelled the transaction while the watch was made. It has then
-	 * cancelled the watches in the store's list, and this one may not have been among them.
-	 */
-	if (atomic_load(&tx->cancelled))
-		fdb_watches_cancel(store, tx->life);
-	return &f->base;
+	return fdb_tx_wait_for_number(tx, part, ret);
 }
 
 /* ---- Writes ---- */
@@ -367,7 +278,8 @@ fdb_touch_metadata_version(struct kv_tx *base)
 	static const char value[METADATA_VALUE_BYTES];
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
-	TRY(tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, KEY_METADATA, str_of(value, sizeof(value))));
+	TRY(tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, FDB_KEY_METADATA,
+		      str_of(value, sizeof(value))));
 	tx->touched_metadata = true;
 	return STATUS_OK;
 }

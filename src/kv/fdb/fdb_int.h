@@ -37,7 +37,9 @@ enum {
 	FDB_OPEN_TIMEOUT_MS = 5000, /* to find the cluster when a store is opened */
 	/* A transaction's reads give up; a commit waits until its end is known. */
 	FDB_READ_TIMEOUT_MS = 10000,
+	FDB_TIME_LOOK_MS = 250,      /* between two looks for those that have waited so long */
 	FDB_METADATA_LATE_MS = 1000, /* see tx_wait_for_metadata() */
+	FDB_SPARE_TXS = 128,         /* transactions that wait for the next ones of a store */
 
 	FDB_PREFIX_NAME_BYTES = 32, /* of the name behind "?prefix=" */
 	/* That name as an element of a tuple: between a byte of its type and one that ends it. */
@@ -48,8 +50,14 @@ enum {
 	FDB_NETWORK_SINGLE_VERSION = 60, /* no other client library beside this one */
 	FDB_DATABASE_MAX_WATCHES = 20,
 	FDB_TX_NEXT_WRITE_NO_CONFLICT = 30,
-	FDB_TX_TIMEOUT = 500, /* also the database's option for its transactions */
+	FDB_TX_READ_YOUR_WRITES_DISABLE = 51,
+	FDB_TX_REPORT_CONFLICTING_KEYS = 712,
+	FDB_TX_TIMEOUT = 500,
 	FDB_MODE_EXACT = 0,
+
+	FDB_SOURCE_CHAINS = 1024, /* of the table of watches that are shared */
+
+	FDB_CODE_TIMED_OUT = 1031,
 
 	FDB_CONFLICT_READ = 0,
 	FDB_CONFLICT_WRITE = 1,
@@ -83,6 +91,7 @@ enum {
 	X(int, transaction_set_option,                                                             \
 	  (FDBTransaction *, int option, const uint8_t *value, int len))                           \
 	X(FDBFuture *, transaction_get_read_version, (FDBTransaction *))                           \
+	X(void, transaction_set_read_version, (FDBTransaction *, int64_t version))                 \
 	X(FDBFuture *, transaction_get, (FDBTransaction *, const uint8_t *key, int len, int snap)) \
 	X(FDBFuture *, transaction_get_range,                                                      \
 	  (FDBTransaction *, const uint8_t *begin, int begin_len, int begin_or_equal,              \
@@ -117,6 +126,8 @@ enum {
 	X(int, future_get_keyvalue_array,                                                          \
 	  (FDBFuture *, const struct fdb_pair **, int *count, int *more))
 
+#define FDB_KEY_METADATA STR("\xff/metadataVersion")
+
 #define FDB_MEMBER(type, name, parameters) type(*name) parameters;
 
 struct fdb_library {
@@ -135,6 +146,9 @@ MUST_USE enum status fdb_library_load(struct err *err);
 /* The status that stands for an error code of the library. */
 enum status fdb_status(int code);
 
+/* That of a watch: it has seen a change, has ended with its transaction, or is lost. */
+enum status fdb_watch_status(int code);
+
 static inline const uint8_t *
 fdb_ptr(struct str s)
 {
@@ -147,6 +161,8 @@ void fdb_put_number(uint8_t ret[FDB_NUMBER_BYTES], uint64_t n);
 /* ---- Stores ---- */
 
 struct fdb_future;
+struct fdb_gathering;
+struct fdb_source;
 struct fdb_tx;
 
 struct fdb_store {
@@ -160,9 +176,23 @@ struct fdb_store {
 	char prefix[FDB_PREFIX_BYTES];
 	_Atomic uint64_t commits;
 	_Atomic uint64_t conflicts;
-	pthread_mutex_t lock;
-	struct fdb_future *watches; /* those that have not completed; the lock's */
+	pthread_mutex_t lock;       /* of all below; a transaction's may be taken inside it */
+	struct fdb_future *watches; /* those that have not completed */
 	uint64_t watch_count;
+	struct fdb_source *sources[FDB_SOURCE_CHAINS]; /* that others may follow, see watches.c */
+	/* Those that have asked and do not commit yet, in the order of their first question. */
+	struct fdb_tx *asked_first;
+	struct fdb_tx *asked_last;
+	pthread_t timekeeper; /* see time.c */
+	pthread_cond_t timekeeper_woken;
+	bool timekeeper_runs;
+	bool closing;
+	struct fdb_gathering *gathering; /* see metadata.c; NULL: none is open */
+	/* Kept for those that begin next: ours, and the library's, which have been reset. */
+	struct fdb_tx *spares;
+	size_t spare_count;
+	FDBTransaction *spare_library[FDB_SPARE_TXS];
+	size_t spare_library_count;
 };
 
 /* Gives up a reference: the user's, or a watch's. The last one frees the store. */
@@ -193,6 +223,11 @@ struct fdb_future {
 	uint64_t life;           /* that its transaction had, see fdb_tx */
 	struct fdb_store *store; /* a watch holds a reference */
 	FDBTransaction *tx;      /* of a range that goes on */
+	bool shares;             /* that one is others', too */
+	/* The store's lock: the source that a watch follows; NULL: none, or none any more. */
+	struct fdb_source *source;
+	struct fdb_future *earlier_follower;
+	struct fdb_future *later_follower;
 	struct fdb_future *next; /* of the transaction, or the store's watches */
 	struct fdb_future *prev;
 	bool linked;
@@ -219,8 +254,17 @@ struct fdb_future {
 
 struct fdb_tx {
 	struct kv_tx base;
-	FDBTransaction *tx;
-	pthread_mutex_t lock; /* between kv_cancel() and the owner: of `committing` and `life` */
+	FDBTransaction *tx;    /* the library's; NULL until there is something to ask or to write */
+	struct fdb_view *view; /* that it reads with others, or has read with; NULL: none */
+	_Atomic bool shares;   /* then `tx` is the view's, and others read in it */
+	uint64_t version;      /* what it reads at; 0: not known here */
+	struct fdb_tx *earlier; /* in the store's list of those that have asked */
+	struct fdb_tx *later;
+	bool timed; /* it is in that list; the store's lock */
+	_Atomic bool timed_out;
+	struct fdb_tx *next_spare;
+	/* Of `tx`, `committing` and `life`, between the owner, kv_cancel() and the timekeeper. */
+	pthread_mutex_t lock;
 	bool committing;
 	/*
 	 * A number that no other transaction of the process has, and that changes with each reset.
@@ -232,6 +276,7 @@ struct fdb_tx {
 	uint64_t asked_ns;          /* when its first question was asked; 0: none was */
 	bool used;                  /* kv_commit() has been called */
 	bool written;               /* the commit will have a version */
+	bool follows;               /* a watch of it is a source's */
 	struct fdb_future *futures; /* all but watches */
 	struct fdb_future *commit;
 	struct fdb_future *stamp;
@@ -280,7 +325,14 @@ enum status fdb_future_wait(struct fdb_future *f);
 void fdb_future_release(struct fdb_tx *tx, struct fdb_future *f);
 
 void fdb_future_free(struct kv_future *f);
+void fdb_future_settle(struct kv_future *f);
 void fdb_future_explain(struct kv_future *f);
+
+/*
+ * Completes one that the library has no part in, in place of a callback, whose reference it gives
+ * up: a watch that follows no source any more, the commit of what has only read.
+ */
+void fdb_future_complete(struct fdb_future *f, enum status status);
 
 /* Completes the watches of a transaction's life with STATUS_CANCELLED; 0: all watches. */
 void fdb_watches_cancel(struct fdb_store *store, uint64_t life);
@@ -296,13 +348,97 @@ void fdb_count_answer(uint64_t asked_ns);
 /* An answer of the library's. Any code: those that tell nothing of the cluster are not counted. */
 void fdb_count_failure(int code);
 
+/* ---- What waits for the next transactions (spare.c) ---- */
+
+/* A library's transaction, as new; given back it is reset, and serves again. */
+MUST_USE enum status fdb_library_take(struct fdb_store *store, FDBTransaction **ret);
+void fdb_library_give(struct fdb_store *store, FDBTransaction *tx);
+
+/* Ours; NULL: none waits. */
+struct fdb_tx *fdb_spare_take(struct fdb_store *store);
+void fdb_spare_give(struct fdb_store *store, struct fdb_tx *tx);
+
+/* Before the database is closed. */
+void fdb_spares_free(struct fdb_store *store);
+
+/* ---- How long a cluster is waited for (time.c) ---- */
+
+/* Starts the thread that looks after it. STATUS_NOMEM. */
+MUST_USE enum status fdb_time_start(struct fdb_store *store);
+void fdb_time_stop(struct fdb_store *store);
+
+/*
+ * From now on whatever the transaction waits for fails after FDB_READ_TIMEOUT_MS, until
+ * fdb_time_end(), which does nothing where none was begun.
+ */
+void fdb_time_begin(struct fdb_tx *tx);
+void fdb_time_end(struct fdb_tx *tx);
+
+/* ---- Views (view.c) ---- */
+
+/*
+ * A version of the store at which transactions read that have begun at nearly the same time. Those
+ * that only read do so in one transaction of the library's; its last one gives that back.
+ */
+struct fdb_view {
+	struct fdb_store *store;
+	_Atomic uint32_t refs;
+	FDBTransaction *tx;
+	uint64_t version;
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+};
+
+/* With one reference, which is the caller's. STATUS_NOMEM, and what the library says. */
+MUST_USE enum status fdb_view_new(struct fdb_store *store, struct fdb_view **ret);
+void fdb_view_unref(struct fdb_view *view);
+
+/* Goes on at the same version in a library's transaction of its own, where it shares one. */
+MUST_USE enum status fdb_view_leave(struct fdb_tx *tx);
+
+/* Has it read and write in `library`; `shares`: so do others. */
+void fdb_tx_put_library(struct fdb_tx *tx, FDBTransaction *library, bool shares);
+
+/* ---- Sources of watches (source.c) ---- */
+
+/*
+ * One of `key`, as the cluster has it, at a version; with a reference of the caller's.
+ * `complete`: fdb_future_complete(). STATUS_NOMEM, and what the library says.
+ */
+MUST_USE enum status fdb_source_new(struct fdb_store *store, struct str key, uint64_t version,
+				    void (*complete)(struct fdb_future *f, enum status status),
+				    struct fdb_source **ret);
+/* Once it has its follower, or will never have one: from now on it tells when it fires. */
+void fdb_source_start(struct fdb_source *s);
+void fdb_source_cancel(struct fdb_source *s);
+void fdb_source_unref(struct fdb_source *s);
+
+/* With the store's lock held: one that a transaction may follow which has read at `version`. */
+struct fdb_source *fdb_source_find_locked(struct fdb_store *store, struct str key,
+					  uint64_t version);
+/* Others may find it. */
+void fdb_source_list_locked(struct fdb_source *s);
+void fdb_source_follow_locked(struct fdb_source *s, struct fdb_future *f);
+
+/* True if it followed a source until now: then the caller completes it, or has its reference. */
+bool fdb_source_leave(struct fdb_future *f);
+
 /* ---- Transactions ---- */
 
-/* STATUS_CANCELLED, STATUS_TX_USED. */
+/*
+ * Before each use: there is a transaction of the library's afterwards. STATUS_CANCELLED,
+ * STATUS_TX_USED, STATUS_NOMEM.
+ */
 MUST_USE enum status fdb_tx_check(struct fdb_tx *tx);
 
-/* Whatever it waits for fails after so long, counted from its beginning; 0: never. */
+/* Whatever it waits for fails after so long, as the library's own clock tells. */
 void fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms);
+
+/* Asks for a key as the cluster has it; the future is the transaction's. */
+MUST_USE enum status fdb_tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode,
+				struct fdb_future **ret);
+
+/* Waits for a number; `part` is given away. */
+MUST_USE enum status fdb_tx_wait_for_number(struct fdb_tx *tx, FDBFuture *part, uint64_t *ret);
 
 /* Waits for all ranges that were asked for. */
 void fdb_tx_settle_ranges(struct fdb_tx *tx);
@@ -335,6 +471,7 @@ enum status fdb_get_metadata_version(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTA
 enum status fdb_touch_metadata_version(struct kv_tx *tx);
 struct kv_future *fdb_commit(struct kv_tx *tx);
 enum status fdb_committed_version(struct kv_tx *tx, uint64_t *ret);
+enum status fdb_conflicting_key(struct kv_tx *tx, struct buf *key);
 enum status fdb_versionstamp(struct kv_tx *tx, uint8_t ret[KV_VERSIONSTAMP_TX_BYTES]);
 struct kv_future *fdb_watch(struct kv_tx *tx, struct str key);
 int fdb_retry_delay_ms(struct kv_tx *tx, enum status status);

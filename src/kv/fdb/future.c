@@ -23,7 +23,6 @@
  */
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
@@ -31,6 +30,9 @@ enum {
 	FIRST_PAIRS = 64,
 	/* The library counts so much for a pair, besides its key and value. */
 	PAIR_OVERHEAD_BYTES = 8,
+
+	CODE_TOO_OLD = 1007,
+	CODE_CANCELLED = 1025,
 };
 
 /* ---- Lists ---- */
@@ -74,15 +76,6 @@ future_unlink_watch(struct fdb_future *f)
 }
 
 /* ---- Life ---- */
-
-void
-fdb_store_unref(struct fdb_store *store)
-{
-	if (atomic_fetch_sub(&store->refs, 1) > 1)
-		return;
-	pthread_mutex_destroy(&store->lock);
-	mem_free(store);
-}
 
 static void
 future_unref(struct fdb_future *f)
@@ -138,6 +131,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	pthread_mutex_init(&f->lock, NULL);
 	f->store = (struct fdb_store *)tx->base.store;
 	f->tx = tx->tx;
+	f->shares = atomic_load_explicit(&tx->shares, memory_order_relaxed);
 	f->life = tx->life;
 	f->parts = f->inline_parts;
 	f->part_cap = FDB_PARTS_INLINE;
@@ -152,13 +146,26 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	} else {
 		future_link(&tx->futures, f);
 	}
-	/* Before the future is started, so that the answer's thread sees it. */
-	if (!tx->asked_ns && (op == FDB_GET || op == FDB_RANGE || op == FDB_NUMBER))
-		tx->asked_ns = clock_mono_ns();
 	return f;
 }
 
 /* ---- Answers, with the lock held ---- */
+
+/*
+ * With the lock held: the code for an answer's end. The library's transaction was cancelled because
+ * its time was over, or another one that shares it was cancelled; then this one begins again.
+ */
+static int
+future_code(const struct fdb_future *f, int code)
+{
+	const struct fdb_tx *tx = (const struct fdb_tx *)f->base.tx;
+
+	if (code != CODE_CANCELLED || f->op == FDB_WATCH)
+		return code;
+	if (atomic_load(&tx->timed_out))
+		return FDB_CODE_TIMED_OUT;
+	return f->shares && !atomic_load(&tx->cancelled) ? CODE_TOO_OLD : code;
+}
 
 static bool
 future_add_part(struct fdb_future *f, FDBFuture *part)
@@ -304,7 +311,7 @@ future_answer_range(struct fdb_future *f, FDBFuture *part)
 	int more;
 	bool full;
 
-	f->code = fdb.future_get_keyvalue_array(part, &pairs, &count, &more);
+	f->code = future_code(f, fdb.future_get_keyvalue_array(part, &pairs, &count, &more));
 	f->base.status = fdb_status(f->code);
 	if (f->code != 0)
 		return NULL;
@@ -341,6 +348,7 @@ future_answer_value(struct fdb_future *f, FDBFuture *part)
 		f->code = fdb.future_get_key(part, &bytes, &len);
 	else
 		f->code = fdb.future_get_value(part, &present, &bytes, &len);
+	f->code = future_code(f, f->code);
 	f->base.status = fdb_status(f->code);
 	if (f->code != 0)
 		return;
@@ -351,7 +359,7 @@ future_answer_value(struct fdb_future *f, FDBFuture *part)
 static void
 future_answer_commit(struct fdb_future *f, FDBFuture *part)
 {
-	f->code = fdb.future_get_error(part);
+	f->code = future_code(f, fdb.future_get_error(part));
 	f->base.status = fdb_status(f->code);
 	fdb_count_failure(f->code);
 	if (f->base.status == STATUS_OK && f->counts)
@@ -360,39 +368,20 @@ future_answer_commit(struct fdb_future *f, FDBFuture *part)
 		atomic_fetch_add_explicit(&f->store->conflicts, 1, memory_order_relaxed);
 }
 
-/* A watch has seen a change, has ended with its transaction, or has been lost by the library. */
-static enum status
-future_watch_status(int code)
-{
-	enum status status = fdb_status(code);
-
-	if (status == STATUS_OK || status == STATUS_BUSY)
-		return status;
-	if (status == STATUS_CANCELLED || status == STATUS_TX_CONFLICT ||
-	    status == STATUS_TX_TOO_OLD || status == STATUS_TX_UNKNOWN ||
-	    status == STATUS_TX_TOO_LARGE)
-		return STATUS_CANCELLED;
-	return STATUS_UNAVAILABLE;
-}
-
 /*
- * The library reports the same error for two kinds of timeout: the cluster has not answered at all,
- * or the transaction has lasted longer than a read version is kept. In the second case it has had
- * answers before.
+ * There are two kinds of timeout: the cluster has not answered at all, or the transaction has
+ * lasted longer than a read version is kept. In the second case it has had answers before.
  */
 static void
 future_note_age(struct fdb_future *f)
 {
-	enum {
-		TIMED_OUT = 1031,
-	};
 	struct fdb_tx *tx = (struct fdb_tx *)f->base.tx;
 	bool answered = atomic_load_explicit(&tx->answered, memory_order_relaxed);
 
 	if (f->base.status == STATUS_OK && !answered) {
 		atomic_store_explicit(&tx->answered, true, memory_order_relaxed);
 		fdb_count_answer(tx->asked_ns);
-	} else if (f->code == TIMED_OUT && answered) {
+	} else if (f->code == FDB_CODE_TIMED_OUT && answered) {
 		f->base.status = STATUS_TX_TOO_OLD;
 	} else {
 		fdb_count_failure(f->code);
@@ -421,10 +410,10 @@ future_answer(struct fdb_future *f, FDBFuture *part)
 		break;
 	case FDB_WATCH:
 		f->code = fdb.future_get_error(part);
-		f->base.status = future_watch_status(f->code);
+		f->base.status = fdb_watch_status(f->code);
 		break;
 	case FDB_NUMBER:
-		f->code = fdb.future_get_int64(part, &f->number);
+		f->code = future_code(f, fdb.future_get_int64(part, &f->number));
 		f->base.status = fdb_status(f->code);
 		break;
 	}
@@ -469,6 +458,21 @@ future_on_ready(FDBFuture *part, void *arg)
 	future_unref(f);
 }
 
+void
+fdb_future_complete(struct fdb_future *f, enum status status)
+{
+	assert(!f->part_count);
+	pthread_mutex_lock(&f->lock);
+	if (!f->abandoned)
+		f->base.status = status;
+	pthread_mutex_unlock(&f->lock);
+	if (f->op == FDB_WATCH)
+		future_unlink_watch(f);
+	event_set(&f->base.event);
+	event_set(&f->settled);
+	future_unref(f);
+}
+
 /* ---- The owner's calls ---- */
 
 void
@@ -500,7 +504,7 @@ future_abandon(struct fdb_future *f)
 
 	pthread_mutex_lock(&f->lock);
 	f->abandoned = true;
-	if (!event_is_set(&f->base.event))
+	if (!event_is_set(&f->base.event) && f->part_count)
 		pending = f->parts[f->part_count - 1];
 	pthread_mutex_unlock(&f->lock);
 	if (pending)
@@ -523,6 +527,8 @@ fdb_future_free(struct kv_future *base)
 	switch (f->op) {
 	case FDB_WATCH:
 		future_unlink_watch(f);
+		if (fdb_source_leave(f))
+			future_unref(f); /* nobody completes it any more */
 		future_abandon(f);
 		break;
 	case FDB_GET:
@@ -534,6 +540,21 @@ fdb_future_free(struct kv_future *base)
 	case FDB_STAMP:
 		break; /* the transaction keeps it until it ends */
 	}
+}
+
+/*
+ * Answers to what was asked for together come one after the other. Whoever waits for one of them
+ * wants the others next, so this waits for the last: the fiber is woken once, and not for each.
+ */
+void
+fdb_future_settle(struct kv_future *base)
+{
+	struct kv_future *newest = base->tx ? base->tx->reads : NULL;
+
+	if (base->kind != KV_FUTURE_VALUE || event_is_set(&base->event) || !newest)
+		return;
+	if (newest != base && newest->kind == KV_FUTURE_VALUE && newest->wave == base->wave)
+		(void)event_wait(&newest->event, WAIT_FOREVER);
 }
 
 void
@@ -563,7 +584,10 @@ fdb_watches_cancel(struct fdb_store *store, uint64_t life)
 		pthread_mutex_unlock(&store->lock);
 		if (!f)
 			return;
-		fdb.future_cancel(f->parts[0]);
+		if (f->part_count)
+			fdb.future_cancel(f->parts[0]);
+		else if (fdb_source_leave(f))
+			fdb_future_complete(f, STATUS_CANCELLED);
 		future_unref(f);
 	}
 }

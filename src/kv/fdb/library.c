@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
 
 #define LIBRARY_DEFAULT "libfdb_c.so"
@@ -22,15 +23,27 @@ network_main(void *arg)
 	return NULL;
 }
 
+static void *
+stop_main(void *arg)
+{
+	(void)arg;
+	if (fdb.stop_network() == 0)
+		(void)pthread_join(network, NULL);
+	return NULL;
+}
+
 /*
  * At the end of the process. It runs before the library's own destructors, which take down what the
- * library's thread still uses.
+ * library's thread still uses. The thread that ends the process may no longer call the library: its
+ * share of the library's free memory has gone back, for the library's thread to use.
  */
 static void
 network_stop(void)
 {
-	if (fdb.stop_network() == 0)
-		(void)pthread_join(network, NULL);
+	pthread_t stopper;
+
+	if (pthread_create(&stopper, NULL, stop_main, NULL) == 0)
+		(void)pthread_join(stopper, NULL);
 }
 
 /* Starts the library's thread with all signals blocked: other threads handle them. */
@@ -176,6 +189,31 @@ fdb_status(int code)
 		if (meanings[i].code == code)
 			return meanings[i].status;
 	return STATUS_UNAVAILABLE;
+}
+
+enum status
+fdb_watch_status(int code)
+{
+	enum status status = fdb_status(code);
+
+	if (status == STATUS_OK || status == STATUS_BUSY)
+		return status;
+	if (status == STATUS_CANCELLED || status == STATUS_TX_CONFLICT ||
+	    status == STATUS_TX_TOO_OLD || status == STATUS_TX_UNKNOWN ||
+	    status == STATUS_TX_TOO_LARGE)
+		return STATUS_CANCELLED;
+	return STATUS_UNAVAILABLE;
+}
+
+/* ---- Stores ---- */
+
+void
+fdb_store_unref(struct fdb_store *store)
+{
+	if (atomic_fetch_sub(&store->refs, 1) > 1)
+		return;
+	pthread_mutex_destroy(&store->lock);
+	mem_free(store);
 }
 
 /* ---- Options ---- */

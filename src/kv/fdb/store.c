@@ -51,7 +51,8 @@ store_connect(struct fdb_store *store, const char *cluster_file, struct err *err
 			       cluster_file, fdb.get_error(code));
 	}
 	TRY(store_set_option(store, FDB_DATABASE_MAX_WATCHES, KV_LIMIT_WATCHES, err));
-	TRY(store_set_option(store, FDB_TX_TIMEOUT, FDB_READ_TIMEOUT_MS, err));
+	if (fdb_time_start(store) != STATUS_OK)
+		return err_set(err, STATUS_NOMEM, "no thread for a FoundationDB cluster");
 	return store_find_cluster(store, err);
 }
 
@@ -135,6 +136,8 @@ fdb_close(struct kv_store *base)
 	struct fdb_store *store = (struct fdb_store *)base;
 
 	fdb_watches_cancel(store, 0);
+	fdb_time_stop(store);
+	fdb_spares_free(store);
 	if (store->database)
 		fdb.database_destroy(store->database);
 	store->database = NULL;
@@ -235,9 +238,11 @@ const struct kv_engine kv_engine_fdb = {
 	.touch_metadata_version = fdb_touch_metadata_version,
 	.commit = fdb_commit,
 	.committed_version = fdb_committed_version,
+	.conflicting_key = fdb_conflicting_key,
 	.versionstamp = fdb_versionstamp,
 	.watch = fdb_watch,
 	.retry_delay_ms = fdb_retry_delay_ms,
 	.future_free = fdb_future_free,
+	.future_settle = fdb_future_settle,
 	.future_explain = fdb_future_explain,
 };

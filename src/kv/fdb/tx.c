@@ -1,4 +1,5 @@
 /* Transactions: their life and their end. What they read and write is in access.c. */
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/fdb/fdb_int.h"
@@ -12,9 +13,12 @@ fdb_tx_start_over(struct fdb_tx *tx)
 	tx->committing = false;
 	atomic_store(&tx->cancelled, false);
 	atomic_store(&tx->answered, false);
+	atomic_store(&tx->timed_out, false);
 	tx->asked_ns = 0;
+	tx->version = 0;
 	tx->used = false;
 	tx->written = false;
+	tx->follows = false;
 	tx->ranges_open = false;
 	tx->touched_metadata = false;
 	tx->metadata_known = false;
@@ -36,54 +40,96 @@ tx_release_futures(struct fdb_tx *tx)
 		fdb_future_release(tx, tx->futures);
 }
 
-enum status
-fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
+/* ---- Life ---- */
+
+static struct fdb_tx *
+tx_new(struct fdb_store *store)
 {
-	struct fdb_store *store = (struct fdb_store *)base;
-	size_t prefix = base->prefix_bytes;
+	size_t prefix = store->base.prefix_bytes;
 	struct fdb_tx *tx = mem_alloc(sizeof(*tx) + (prefix ? 2 * FDB_KEY_BYTES : 0));
-	int code;
 
 	if (!tx)
-		return STATUS_NOMEM;
+		return NULL;
 	memset(tx, 0, sizeof(*tx));
 	for (size_t i = 0; i < 2 && prefix; i++) {
 		tx->keys[i] = (char *)(tx + 1) + i * FDB_KEY_BYTES;
 		memcpy(tx->keys[i], store->prefix, prefix);
 	}
-	code = fdb.database_create_transaction(store->database, &tx->tx);
-	if (code != 0) {
-		mem_free(tx);
-		return fdb_status(code);
-	}
-	tx->base.kind = kind;
 	pthread_mutex_init(&tx->lock, NULL);
+	return tx;
+}
+
+/* The library is asked for a transaction when there is something to ask or to write. */
+enum status
+fdb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
+{
+	struct fdb_store *store = (struct fdb_store *)base;
+	struct fdb_tx *tx = fdb_spare_take(store);
+
+	if (!tx)
+		tx = tx_new(store);
+	if (!tx)
+		return STATUS_NOMEM;
+	tx->base.kind = kind;
 	fdb_tx_start_over(tx);
 	*ret = &tx->base;
 	return STATUS_OK;
+}
+
+/* Watches end with a transaction that is not committed. The library does that with its own. */
+static void
+tx_forget_watches(struct fdb_tx *tx)
+{
+	if (!tx->follows || (tx->commit && fdb_future_wait(tx->commit) == STATUS_OK))
+		return;
+	fdb_watches_cancel((struct fdb_store *)tx->base.store, tx->life);
+}
+
+/* Lets go of its view, and returns the library's transaction that is its own; NULL: none is. */
+static FDBTransaction *
+tx_let_go(struct fdb_tx *tx)
+{
+	FDBTransaction *own = atomic_load(&tx->shares) ? NULL : tx->tx;
+
+	fdb_tx_put_library(tx, NULL, false);
+	fdb_view_unref(tx->view);
+	tx->view = NULL;
+	return own;
 }
 
 void
 fdb_tx_free(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
+	struct fdb_store *store = (struct fdb_store *)base->store;
+	FDBTransaction *own;
 
 	fdb_count_transaction(&base->stats);
+	tx_forget_watches(tx);
 	tx_release_futures(tx);
-	fdb.transaction_destroy(tx->tx);
-	pthread_mutex_destroy(&tx->lock);
-	mem_free(tx);
+	fdb_time_end(tx);
+	own = tx_let_go(tx);
+	if (own)
+		fdb_library_give(store, own);
+	fdb_spare_give(store, tx);
 }
 
 void
 fdb_tx_reset(struct kv_tx *base)
 {
 	struct fdb_tx *tx = (struct fdb_tx *)base;
+	struct fdb_store *store = (struct fdb_store *)base->store;
+	FDBTransaction *own;
 
 	fdb_count_transaction(&base->stats);
+	tx_forget_watches(tx);
 	tx_release_futures(tx);
+	fdb_time_end(tx);
+	own = tx_let_go(tx);
+	/* What the next attempt promises is told to the library's transaction when it is taken. */
+	if (own)
+		fdb_library_give(store, own);
 	pthread_mutex_lock(&tx->lock);
-	fdb.transaction_reset(tx->tx);
 	fdb_tx_start_over(tx);
 	pthread_mutex_unlock(&tx->lock);
 }
@@ -108,11 +154,36 @@ fdb_cancel(struct kv_tx *base)
 	atomic_store(&tx->cancelled, true);
 	committing = tx->committing;
 	life = tx->life;
-	if (!committing)
+	if (!committing && tx->tx)
 		fdb.transaction_cancel(tx->tx);
 	pthread_mutex_unlock(&tx->lock);
 	if (!committing)
 		fdb_watches_cancel((struct fdb_store *)base->store, life);
+}
+
+/*
+ * Under the lock either kv_cancel() finds the library's transaction, and cancels that, or has come
+ * before, and is found here.
+ */
+static enum status
+tx_take_library(struct fdb_tx *tx)
+{
+	struct fdb_store *store = (struct fdb_store *)tx->base.store;
+	FDBTransaction *library;
+	bool cancelled;
+
+	TRY(fdb_library_take(store, &library));
+	if (tx->base.reads_first)
+		(void)fdb.transaction_set_option(library, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
+	pthread_mutex_lock(&tx->lock);
+	cancelled = atomic_load(&tx->cancelled);
+	if (!cancelled)
+		tx->tx = library;
+	pthread_mutex_unlock(&tx->lock);
+	if (!cancelled)
+		return STATUS_OK;
+	fdb_library_give(store, library);
+	return STATUS_CANCELLED;
 }
 
 enum status
@@ -123,7 +194,11 @@ fdb_tx_check(struct fdb_tx *tx)
 	if (tx->used)
 		return err_set(&tx->base.err, STATUS_TX_USED,
 			       "the transaction has been committed; reset it first");
-	return STATUS_OK;
+	if (atomic_load_explicit(&tx->timed_out, memory_order_relaxed))
+		return err_set(&tx->base.err,
+			       atomic_load(&tx->answered) ? STATUS_TX_TOO_OLD : STATUS_UNAVAILABLE,
+			       "%s", fdb.get_error(FDB_CODE_TIMED_OUT));
+	return tx->tx ? STATUS_OK : tx_take_library(tx);
 }
 
 /*
@@ -145,6 +220,8 @@ fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms)
 {
 	uint8_t value[FDB_NUMBER_BYTES];
 
+	if (fdb_tx_check(tx) != STATUS_OK)
+		return;
 	fdb_put_number(value, ms);
 	(void)fdb.transaction_set_option(tx->tx, FDB_TX_TIMEOUT, value, sizeof(value));
 }
@@ -162,6 +239,23 @@ tx_ask_stamp(struct fdb_tx *tx)
 	return STATUS_OK;
 }
 
+/* What has only read has nothing to tell the cluster; its watches are sources' (watches.c). */
+static enum status
+tx_commit_nothing(struct fdb_tx *tx)
+{
+	struct fdb_future *f;
+
+	fdb_tx_settle_ranges(tx);
+	f = fdb_future_new(tx, FDB_COMMIT, NULL, 0);
+	if (!f)
+		return STATUS_NOMEM;
+	fdb_time_end(tx);
+	tx->used = true;
+	tx->commit = f;
+	fdb_future_complete(f, STATUS_OK);
+	return STATUS_OK;
+}
+
 /*
  * A commit has no timeout. Before the library answers that a result is not known, it commits
  * something that conflicts with the lost commit, so that it can no longer take place afterwards; a
@@ -174,6 +268,9 @@ tx_commit(struct fdb_tx *tx)
 	bool cancelled;
 
 	TRY(fdb_tx_check(tx));
+	if (tx->base.kind == KV_TX_READ_ONLY)
+		return tx_commit_nothing(tx);
+	TRY(fdb_view_leave(tx));
 	fdb_tx_settle_ranges(tx);
 	if (tx->written && tx->base.wants_stamp)
 		TRY(tx_ask_stamp(tx));
@@ -181,7 +278,10 @@ tx_commit(struct fdb_tx *tx)
 	if (!f)
 		return STATUS_NOMEM;
 	f->counts = tx->written;
-	fdb_tx_set_timeout(tx, 0);
+	fdb_time_end(tx);
+	/* It conflicts again, perhaps, and then kv_run() asks where. */
+	if (tx->base.attempts > 0)
+		(void)fdb.transaction_set_option(tx->tx, FDB_TX_REPORT_CONFLICTING_KEYS, NULL, 0);
 	pthread_mutex_lock(&tx->lock);
 	cancelled = atomic_load(&tx->cancelled);
 	f->parts[f->part_count++] = fdb.transaction_commit(tx->tx);
@@ -200,6 +300,41 @@ fdb_commit(struct kv_tx *base)
 	enum status status = tx_commit(tx);
 
 	return status == STATUS_OK ? &tx->commit->base : kv_future_failed(status);
+}
+
+/*
+ * Of a commit that has failed the library itself knows, without asking the cluster, which ranges
+ * that were read have been changed: they lie behind this prefix.
+ */
+enum status
+fdb_conflicting_key(struct kv_tx *base, struct buf *key)
+{
+	const struct str behind = STR("\xff\xff/transaction/conflicting_keys/");
+	const struct str end = STR("\xff\xff/transaction/conflicting_keys0");
+	struct fdb_tx *tx = (struct fdb_tx *)base;
+	struct fdb_future *f;
+	enum status status;
+
+	if (!tx->commit || tx->commit->base.status != STATUS_TX_CONFLICT)
+		return STATUS_NOT_FOUND;
+	f = fdb_future_new(tx, FDB_RANGE, NULL, 0);
+	if (!f)
+		return STATUS_NOMEM;
+	f->begin = behind;
+	f->end = f->whole_end = end;
+	f->options = (struct kv_range_options){ .limit = 1, .limit_bytes = SIZE_MAX };
+	f->snapshot = true;
+	fdb_future_start(f);
+	status = fdb_future_wait(f);
+	if (status == STATUS_OK && !f->base.range.count)
+		status = STATUS_NOT_FOUND;
+	/* The store's prefix was cut off in front, where it is not, and the key still has it. */
+	if (status == STATUS_OK) {
+		buf_append_str(key, str_skip(f->base.range.pairs[0].key, behind.len));
+		status = buf_status(key);
+	}
+	fdb_future_release(tx, f);
+	return status;
 }
 
 static enum status
