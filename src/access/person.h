@@ -1,7 +1,7 @@
 /*
  * The people of a store. Each has one record, which every door uses.
  *
- *     (ROOT, 11)        the versionstamp of the newest change of any of them
+ *     (ROOT, 11)        the versionstamp of the newest change of any of them, or of their rights
  *     (ROOT, 11, name)  a person
  *
  * CouchDB's _users documents are one way to write these: the winning revision of a document becomes
@@ -57,6 +57,12 @@ MUST_USE enum status person_put(struct kv_tx *tx, const struct person *person, s
 MUST_USE enum status person_clear(struct kv_tx *tx, struct str name);
 /* Removes those of everybody. */
 MUST_USE enum status person_clear_all(struct kv_tx *tx);
+
+/*
+ * Writes the versionstamp that is watched: for a change that gives or takes rights elsewhere than
+ * in these records, which processes have to hear of (follow.h).
+ */
+MUST_USE enum status people_touch(struct kv_tx *tx);
 
 /* Reads a record into the arena. STATUS_NOT_FOUND; STATUS_NEWER, explained; STATUS_CORRUPT. */
 MUST_USE enum status person_get(struct kv_tx *tx, struct str name, struct arena *arena,

@@ -11,7 +11,5 @@ MUST_USE enum status person_key(struct str name, struct buf *key);
  * keys at all doors; if `name` is empty as well, it is the prefix of everybody's.
  */
 MUST_USE enum status person_door_key(struct str name, struct str door, struct buf *key);
-/* A person has changed: writes the versionstamp that is watched. */
-MUST_USE enum status people_touch(struct kv_tx *tx);
 
 #endif

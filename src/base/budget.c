@@ -2,7 +2,17 @@
 
 #include <assert.h>
 
+#include "base/budget_room.h"
 #include "base/clock.h"
+
+enum {
+	/*
+	 * So much of each part that does not last is never counted, however many parts there are:
+	 * the flat amount covers it. So a request that has begun can be answered, if only by an
+	 * error.
+	 */
+	BUDGET_FLOOR_BYTES = 4 * 1024,
+};
 
 static void
 budget_waiting_init(struct budget_waiting *w)
@@ -105,22 +115,39 @@ budget_is_full(const struct budget *b)
 
 /*
  * True if parts that do not last may take `n` bytes more: if all parts together do not exceed the
- * budget by more than their share, or if they have no more than their share themselves, whatever
- * those that last have.
+ * budget by more than `share`, or if those have no more than `share` themselves, whatever others
+ * have that last.
  */
 static bool
-budget_has_for_short(const struct budget *b, size_t n)
+budget_has_in_share(const struct budget *b, size_t n, size_t share)
 {
 	size_t reads = budget_read_relaxed(&b->read_bytes);
 	size_t others = budget_read_relaxed(&b->lasting_bytes) + reads +
 			budget_read_relaxed(&b->hopeful_bytes);
 	size_t held = budget_held(b);
-	size_t share = b->limit_bytes / BUDGET_SHORT_SHARE;
 
 	if (n <= share && held <= b->limit_bytes + reads + share - n)
 		return true;
 	/* The counters are read one after another: the others' may seem larger than the sum. */
 	return n <= share && (held < others || held - others <= share - n);
+}
+
+static bool
+budget_has_for_short(const struct budget *b, size_t n)
+{
+	return budget_has_in_share(b, n, b->limit_bytes / BUDGET_SHORT_SHARE);
+}
+
+bool
+budget_has_room(const struct budget *b)
+{
+	return budget_has_in_share(b, 0, b->limit_bytes / BUDGET_SHORT_SHARE / 2);
+}
+
+bool
+budget_is_half_held(const struct budget *b)
+{
+	return b && budget_held(b) > b->limit_bytes / 2;
 }
 
 bool
@@ -481,7 +508,9 @@ budget_part_is_free(const struct budget_part *p, size_t used)
 {
 	const struct budget *b = p->budget;
 
-	return used <= BUDGET_FREE_BYTES && !p->lasts &&
+	if (p->lasts || used > BUDGET_FREE_BYTES)
+		return false;
+	return used <= BUDGET_FLOOR_BYTES ||
 	       used * budget_read_relaxed(&b->parts) <= b->limit_bytes / BUDGET_FREE_SHARE;
 }
 

@@ -3,8 +3,18 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define LANE_SHARED (UINT64_C(1) << LANES)
+
+/* The keys that groups of jobs with keys have. The lock of the struct lanes guards it. */
+struct lanes_keys {
+	uint16_t last;               /* number of a group */
+	uint16_t holder[LANES_KEYS]; /* the number of the group that has the key; 0: none */
+	uint32_t counts[LANES];      /* of keys that groups have, by their lanes */
+	/* Of jobs that a walk through the queue has left behind: a bit each. */
+	uint64_t passed[LANES_KEYS / 64];
+};
 
 void
 lanes_init(struct lanes *q, size_t group_jobs)
@@ -14,11 +24,19 @@ lanes_init(struct lanes *q, size_t group_jobs)
 	q->end = &q->first;
 }
 
+bool
+lanes_take_keys(struct lanes *q)
+{
+	q->keys = mem_zalloc(sizeof(*q->keys));
+	return q->keys;
+}
+
 void
 lanes_fini(struct lanes *q)
 {
-	assert(!q->first && !q->busy && !q->fences);
+	assert(!q->first && !q->busy && !q->fences && !q->shared && !q->key_groups);
 	pthread_mutex_destroy(&q->lock);
+	mem_free(q->keys);
 }
 
 /* ---- Those who hold lanes without being a group ---- */
@@ -56,7 +74,7 @@ lanes_hold(struct lanes *q, uint64_t lanes)
 
 	event_init(&fence.complete);
 	pthread_mutex_lock(&q->lock);
-	fence.lanes = q->busy & lanes;
+	fence.lanes = (q->busy | q->shared) & lanes;
 	q->busy |= lanes;
 	if (fence.lanes) {
 		fence.next = q->fences;
@@ -69,6 +87,151 @@ lanes_hold(struct lanes *q, uint64_t lanes)
 	/* lanes_give_back() holds the lock until it has left `fence` alone. */
 	pthread_mutex_lock(&q->lock);
 	pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- Keys: the lock is held ---- */
+
+/* The lanes that a group which has the job has for itself. */
+static uint64_t
+job_own_lanes(const struct lanes_job *job)
+{
+	return job->keys ? job->lanes & LANE_SHARED : job->lanes;
+}
+
+/* Gives the job, which leads or joins a group, its lanes and its keys. */
+static void
+job_take(struct lanes *q, struct lanes_job *job, uint16_t number)
+{
+	struct lanes_keys *k = q->keys;
+
+	q->busy |= job_own_lanes(job);
+	q->in_groups++;
+	job->number = number;
+	for (size_t i = 0; job->keys && i < job->key_count; i++) {
+		uint16_t key = job->keys[i];
+
+		assert(!k->holder[key] || k->holder[key] == number);
+		if (k->holder[key])
+			continue;
+		k->holder[key] = number;
+		k->counts[key % LANES]++;
+		q->shared |= lanes_of_key(key);
+	}
+}
+
+/* A job of keys that are free may not begin a group of its own now. */
+static bool
+groups_suffice(const struct lanes *q, const struct lanes_job *job)
+{
+	return job->keys && q->key_groups >= LANES_KEY_GROUPS;
+}
+
+/* The number of a new group; 0: jobs without keys need none. */
+static uint16_t
+group_number(struct lanes *q, const struct lanes_job *job)
+{
+	if (!job->keys)
+		return 0;
+	q->key_groups++;
+	if (!++q->keys->last)
+		q->keys->last = 1;
+	return q->keys->last;
+}
+
+/* Gives back the keys of a group, and returns the lanes in which nobody has any more. */
+static uint64_t
+group_give_keys(struct lanes *q, const struct lanes_job *leader)
+{
+	struct lanes_keys *k = q->keys;
+	uint64_t before = q->shared;
+	size_t named = 0, different = 0;
+
+	for (const struct lanes_job *j = leader; j; j = j->group) {
+		for (size_t i = 0; j->keys && i < j->key_count; i++) {
+			uint16_t key = j->keys[i];
+
+			named++;
+			if (k->holder[key] != leader->number)
+				continue;
+			different++;
+			k->holder[key] = 0;
+			if (!--k->counts[key % LANES])
+				q->shared &= ~lanes_of_key(key);
+		}
+	}
+	q->spread = named && 2 * different > named;
+	return before & ~q->shared;
+}
+
+/*
+ * A walk through the queue: what a job must not want if it is to pass those that the walk has left
+ * behind.
+ */
+struct walk {
+	uint64_t taken;  /* lanes */
+	uint64_t passed; /* lanes of jobs with keys, which others with keys may have as well */
+};
+
+/* `own`: lanes and number of the group that jobs are to be added to. */
+static struct walk
+walk_begin(const struct lanes *q, uint64_t own)
+{
+	return (struct walk){ .taken = (q->busy & ~own) | q->owed };
+}
+
+static bool
+walk_bars(const struct lanes *q, const struct walk *w, const struct lanes_job *job, uint16_t number)
+{
+	const struct lanes_keys *k = q->keys;
+
+	if (!job->keys)
+		return job->lanes & (w->taken | w->passed | q->shared);
+	if (job->lanes & w->taken)
+		return true;
+	for (size_t i = 0; i < job->key_count; i++) {
+		uint16_t key = job->keys[i];
+
+		if ((k->holder[key] && k->holder[key] != number) ||
+		    k->passed[key / 64] & UINT64_C(1) << key % 64)
+			return true;
+	}
+	return false;
+}
+
+static void
+walk_pass(struct lanes *q, struct walk *w, const struct lanes_job *job)
+{
+	w->taken |= job_own_lanes(job);
+	if (job->keys)
+		w->passed |= job->lanes;
+	for (size_t i = 0; job->keys && i < job->key_count; i++)
+		q->keys->passed[job->keys[i] / 64] |= UINT64_C(1) << job->keys[i] % 64;
+}
+
+/* Whoever was left behind is in the queue still. */
+static void
+walk_end(struct lanes *q, const struct walk *w)
+{
+	for (const struct lanes_job *j = q->first; w->passed && j; j = j->next)
+		for (size_t i = 0; j->keys && i < j->key_count; i++)
+			q->keys->passed[j->keys[i] / 64] = 0;
+}
+
+/*
+ * How many jobs a group that begins with this one has, unless more of them want its keys. Where the
+ * last jobs hardly named the same keys, they are divided among two groups, of which one runs while
+ * the other one is written. Jobs that name one key are not: of two groups of them, one would only
+ * wait until the other one has given the key back.
+ */
+static size_t
+group_limit(const struct lanes *q, const struct lanes_job *job)
+{
+	size_t half = (q->crowd_all + 1) / 2;
+
+	if (!job->keys || job->lanes & LANE_SHARED || !q->spread ||
+	    q->crowd_all < LANES_HALVED_JOBS)
+		return q->group_jobs;
+	return half < q->group_jobs ? half : q->group_jobs;
 }
 
 /* ---- The queue: its lock is held ---- */
@@ -91,67 +254,81 @@ lanes_remove(struct lanes *q, struct lanes_job **at)
  * `job` is in no queue. A job can be added if nobody else has its lanes or has waited longer for
  * them, and if it wants a lane of the group, since it would otherwise wait until the group has
  * ended. Small jobs are added to a group of small ones whatever their lanes are, since together
- * they cost one transaction.
+ * they cost one transaction. Jobs with keys are not in one group with others.
  */
 static void
 lanes_gather(struct lanes *q, struct lanes_job *job)
 {
 	struct lanes_job **end = &job->group;
 	struct lanes_job **at = &q->first;
-	uint64_t lanes = job->lanes;
+	uint64_t lanes = job_own_lanes(job);
 	bool small = job->small;
 	size_t count = 1;
-	uint64_t taken;
+	struct walk walk;
 
 	for (; *end; end = &(*end)->group) {
-		lanes |= (*end)->lanes;
+		lanes |= job_own_lanes(*end);
 		small &= (*end)->small;
 		count++;
 	}
-	taken = (q->busy & ~lanes) | q->owed;
+	walk = walk_begin(q, lanes);
 	while (*at && count < q->group_jobs) {
 		struct lanes_job *other = *at;
-		bool fits = other->lanes & lanes || (small && other->small);
+		bool fits = !other->keys == !job->keys &&
+			    (other->lanes & lanes || (small && other->small));
 
-		if (other->lanes & taken || !fits) {
-			taken |= other->lanes;
+		if (!fits || walk_bars(q, &walk, other, job->number)) {
+			walk_pass(q, &walk, other);
 			at = &other->next;
 			continue;
 		}
-		lanes |= other->lanes;
+		lanes |= job_own_lanes(other);
 		small &= other->small;
 		lanes_remove(q, at);
+		job_take(q, other, job->number);
 		other->group = NULL;
 		*end = other;
 		end = &other->group;
 		count++;
 	}
-	q->busy |= lanes;
+	walk_end(q, &walk);
+	if (q->gathering == job) {
+		q->gathering_end = end;
+		q->gathered = count;
+	}
+}
+
+/* The first job of the queue that nobody waits for longer, and whose lanes are free. Or NULL. */
+static struct lanes_job **
+lanes_find_free(struct lanes *q)
+{
+	struct walk walk = walk_begin(q, 0);
+	struct lanes_job **at = &q->first;
+
+	for (; *at && (groups_suffice(q, *at) || walk_bars(q, &walk, *at, 0)); at = &(*at)->next)
+		walk_pass(q, &walk, *at);
+	walk_end(q, &walk);
+	return *at ? at : NULL;
 }
 
 /* Starts every job whose lanes are free and that nobody waits for longer. */
 static void
 lanes_start(struct lanes *q)
 {
-	uint64_t taken = q->busy | q->owed;
-	struct lanes_job **at = &q->first;
+	struct lanes_job **at;
 
-	while (*at) {
+	while ((at = lanes_find_free(q))) {
 		struct lanes_job *job = *at;
 
-		if (job->lanes & taken) {
-			taken |= job->lanes;
-			at = &job->next;
-			continue;
-		}
 		lanes_remove(q, at);
 		job->group = NULL;
+		job_take(q, job, group_number(q, job));
+		/* Those that come while its fiber is woken may join it. */
+		if (job->keys && !q->gathering)
+			q->gathering = job;
 		lanes_gather(q, job);
 		job->leads = true;
 		event_set(&job->woken);
-		/* The lanes are other ones now, and the jobs before this one may have gone. */
-		taken = q->busy | q->owed;
-		at = &q->first;
 	}
 }
 
@@ -170,7 +347,7 @@ uint64_t
 lanes_take_free(struct lanes *q, uint64_t lanes)
 {
 	pthread_mutex_lock(&q->lock);
-	lanes &= ~(q->busy | q->owed);
+	lanes &= ~(q->busy | q->owed | q->shared);
 	q->busy |= lanes;
 	pthread_mutex_unlock(&q->lock);
 	return lanes;
@@ -263,6 +440,8 @@ lanes_look_locked(const struct lanes *q, const struct lanes_job *job, struct gat
 		ret->there++;
 	if (q->crowd_lanes & job->lanes)
 		ret->expected = q->crowd < q->group_jobs ? q->crowd : q->group_jobs;
+	if (ret->expected > group_limit(q, job))
+		ret->expected = group_limit(q, job);
 	ret->patience_ns = q->crowd_ns / LANES_GATHER_SHARE;
 	if (ret->patience_ns > LANES_GATHER_NS)
 		ret->patience_ns = LANES_GATHER_NS;
@@ -377,12 +556,18 @@ job_gather(struct lanes *q, struct lanes_job *job)
 static bool
 lanes_join(struct lanes *q, struct lanes_job *job)
 {
-	if (!q->gathering || !job->small || q->gathered == q->group_jobs)
+	if (!q->gathering || !job->small || !job->keys != !q->gathering->keys)
 		return false;
+	if (q->gathered >= group_limit(q, q->gathering)) {
+		q->gathering = NULL; /* it has enough: the next group may gather */
+		return false;
+	}
+	job_take(q, job, q->gathering->number);
 	job->group = NULL;
 	*q->gathering_end = job;
 	q->gathering_end = &job->group;
 	q->gathered++;
+	job->joined = true;
 	return true;
 }
 
@@ -411,25 +596,25 @@ job_share_lane(const struct lanes *q, struct lanes_job *job)
 static bool
 job_enqueue(struct lanes *q, struct lanes_job *job)
 {
-	uint64_t taken;
-	bool leads;
+	struct walk walk;
+	bool leads, barred;
 
 	pthread_mutex_lock(&q->lock);
 	job_share_lane(q, job);
-	taken = q->busy | q->owed;
+	walk = walk_begin(q, 0);
 	for (const struct lanes_job *j = q->first; j; j = j->next)
-		taken |= j->lanes;
-	if (job->lanes & taken) {
+		walk_pass(q, &walk, j);
+	barred = walk_bars(q, &walk, job, 0);
+	walk_end(q, &walk);
+	if (barred || (!lanes_join(q, job) && groups_suffice(q, job))) {
 		*q->end = job;
 		q->end = &job->next;
 		q->waiting++;
-	} else {
-		q->busy |= job->lanes;
-		if (!lanes_join(q, job)) {
-			job->leads = true;
-			job->group = NULL;
-		}
-		if (job->leads && job->small && !q->gathering) {
+	} else if (!job->joined) {
+		job_take(q, job, group_number(q, job));
+		job->leads = true;
+		job->group = NULL;
+		if (job->small && !q->gathering) {
 			q->gathering = job;
 			q->gathering_end = &job->group;
 			q->gathered = 1;
@@ -463,8 +648,9 @@ bool
 lanes_enter(struct lanes *q, struct lanes_job *job)
 {
 	assert(!job->shares || job->small);
+	assert(!job->keys || (job->small && q->keys));
 	job->next = job->group = NULL;
-	job->leads = job->ret_refused = false;
+	job->leads = job->joined = job->ret_refused = false;
 	event_init(&job->woken);
 	if (!job_enqueue(q, job) && !job_await_turn(q, job)) {
 		job->ret_refused = true;
@@ -483,7 +669,7 @@ lanes_of_group(const struct lanes_job *leader)
 	uint64_t lanes = 0;
 
 	for (const struct lanes_job *j = leader; j; j = j->group)
-		lanes |= j->lanes;
+		lanes |= job_own_lanes(j);
 	return lanes;
 }
 
@@ -491,10 +677,17 @@ lanes_of_group(const struct lanes_job *leader)
 static void
 lanes_note_crowd(struct lanes *q, const struct lanes_job *leader, uint64_t lanes, uint64_t took_ns)
 {
-	q->crowd = q->waiting;
-	for (const struct lanes_job *j = leader; j; j = j->group)
-		q->crowd++;
+	size_t jobs = 0;
+
 	q->crowd_lanes = lanes;
+	for (const struct lanes_job *j = leader; j; j = j->group) {
+		q->crowd_lanes |= j->lanes;
+		jobs++;
+	}
+	q->crowd = q->waiting + jobs;
+	q->crowd_all = q->waiting + q->in_groups;
+	assert(jobs <= q->in_groups);
+	q->in_groups -= jobs;
 	q->crowd_ns = took_ns;
 }
 
@@ -505,7 +698,8 @@ lanes_leave(struct lanes *q, struct lanes_job *leader, uint64_t lanes)
 
 	pthread_mutex_lock(&q->lock);
 	lanes_note_crowd(q, leader, lanes, took_ns);
-	lanes_give_back(q, lanes);
+	lanes_give_back(q, lanes | group_give_keys(q, leader));
+	q->key_groups -= leader->keys != NULL;
 	lanes_start(q);
 	pthread_mutex_unlock(&q->lock);
 	for (struct lanes_job *j = leader->group; j;) {

@@ -8,6 +8,12 @@
  * during the last one. But for lanes that are owed, see below, they are for speed: what is right is
  * the business of transactions, and two keys may share a lane.
  *
+ * A job of a few keys may name these as well (lanes_of_key()). Then other jobs that name keys may
+ * have the same lanes at the same time, as long as they name other keys: two pipelines of 16 keys
+ * nearly always have a lane in common, and hardly ever a key. Such jobs form groups of their own.
+ * Where many come that hardly name the same keys, a group is made of half of them: while its commit
+ * is written, the other half runs.
+ *
  * A leader may wait before its group begins for those who were answered last and are about to come
  * again: a group that began without them would be one of two that take turns, each of which waits
  * for its own commit and for the other's.
@@ -30,7 +36,15 @@
 #include "loop/wait.h"
 
 enum {
-	LANES = 63, /* of keys, in one struct lanes */
+	LANES = 63,         /* of keys, in one struct lanes */
+	LANES_KEYS = 65536, /* that jobs with keys tell apart */
+	/*
+	 * Groups of jobs with keys at a time: one runs while the other one is written. What comes
+	 * meanwhile is the next group, and not several small ones.
+	 */
+	LANES_KEY_GROUPS = 2,
+	/* Of jobs with keys, from which on a group leaves half of them to the other one. */
+	LANES_HALVED_JOBS = 16,
 	/*
 	 * Jobs that share (lanes_job.shares) have a 64th lane in common as long as so many jobs
 	 * come together at most.
@@ -55,8 +69,16 @@ struct lanes_job {
 	bool shares;    /* it is small, and may take the lane in common, too: `lanes` then has it */
 	bool prompt;    /* it waits for others only where some were met at its lanes last time */
 	bool impatient; /* it is refused behind `patience_ms` also where it waits for a group */
+	/*
+	 * The keys that its lanes are of (lanes_of_key()), of a small job that need not be alone
+	 * in these; NULL: it wants its lanes for itself. They stay where they are as the job does.
+	 */
+	const uint16_t *keys;
+	size_t key_count;
 	/* How long it waits for owed lanes before it is refused; 0: until they are paid. */
 	uint64_t patience_ms;
+	/* Whose work it is, as the room that runs groups knows it (serve/wanted.h); or NULL. */
+	void *works_for;
 	bool ret_refused; /* behind lanes_enter() that was false: nobody has run it, or will */
 	/* Behind lanes_enter(), of the job that leads: the next one of its group, or NULL. */
 	struct lanes_job *group;
@@ -65,7 +87,9 @@ struct lanes_job {
 	struct lanes_job *next; /* of those that wait */
 	struct event woken;
 	uint64_t began_ns; /* the group of the one that leads */
+	uint16_t number;   /* of the group of one that has keys, by which it holds them */
 	bool leads;
+	bool joined; /* a group that still gathered */
 };
 
 struct lanes {
@@ -73,6 +97,10 @@ struct lanes {
 	size_t group_jobs; /* of a group, at most */
 	uint64_t busy;     /* lanes that groups have */
 	uint64_t owed;     /* lanes whose group has ended, and that no job gets until lanes_pay() */
+	struct lanes_keys *keys; /* that groups have; NULL: jobs with keys are not served */
+	uint64_t shared;         /* lanes in which they have some */
+	unsigned key_groups;     /* that have them */
+	size_t in_groups;        /* jobs that are not in the queue, and not done */
 	struct lanes_job *first;
 	struct lanes_job **end;
 	size_t waiting;  /* jobs from `first` on */
@@ -82,6 +110,8 @@ struct lanes {
 	 * are likely to come; its lanes, and how long it took.
 	 */
 	size_t crowd;
+	size_t crowd_all; /* the same with the jobs of all groups that ran then */
+	bool spread;      /* most of its keys were named once */
 	uint64_t crowd_lanes;
 	uint64_t crowd_ns;
 	/* The leader that sleeps until so many more jobs have come; NULL: none does. */
@@ -95,6 +125,11 @@ struct lanes {
 };
 
 void lanes_init(struct lanes *q, size_t group_jobs);
+/*
+ * After lanes_init(): allows jobs to name keys, for which it makes a table of LANES_KEYS numbers.
+ * False when out of memory: no job may name any.
+ */
+bool lanes_take_keys(struct lanes *q);
 /* Nobody has a lane, or waits for one. Lanes may be owed, and are not paid any more. */
 void lanes_fini(struct lanes *q);
 
@@ -103,6 +138,13 @@ static inline uint64_t
 lanes_of(uint64_t hash)
 {
 	return UINT64_C(1) << (hash % LANES);
+}
+
+/* The lane of one of the keys of a job. */
+static inline uint64_t
+lanes_of_key(uint16_t key)
+{
+	return lanes_of(key);
 }
 
 /*
@@ -119,7 +161,10 @@ bool lanes_enter(struct lanes *q, struct lanes_job *job);
  */
 uint64_t lanes_choose(struct lanes *q, uint64_t lanes);
 
-/* The lanes of all jobs of the group that this one leads, which the group has. */
+/*
+ * The lanes of all jobs of the group that this one leads, which the group has for itself: not those
+ * of jobs with keys.
+ */
 uint64_t lanes_of_group(const struct lanes_job *leader);
 
 /* Takes those of the lanes that are free, for a group that runs, and returns which these are. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "loop/hurry.h"
 #include "loop/libuv.h"
 #include "loop/step.h"
 
@@ -249,6 +250,16 @@ loop_run_later(struct loop *l)
 		l->later_took_ns = now - start;
 	}
 	l->entries_seen = l->entries;
+	loop_update_awake(l);
+}
+
+void
+loop_hurry(struct loop *l)
+{
+	struct letter *letter;
+
+	while ((letter = letter_queue_pop(&l->later)))
+		letter_queue_push(&l->ready, letter);
 	loop_update_awake(l);
 }
 

@@ -1,8 +1,20 @@
 #include "loop/mailbox.h"
 
 #include <assert.h>
+#include <sched.h>
 
 #include "base/mem.h"
+
+/*
+ * == Ringing ==
+ *
+ * The loop is rung for when the lock has been given back. Under it, the thread that rings would
+ * often lose its processor to the loop that it wakes, which then waits for the lock: two more
+ * switches. What it adds to `refs` under the lock keeps the loop and the box until it has rung.
+ */
+enum {
+	MAILBOX_RINGING = 1 << 21, /* above all references */
+};
 
 static _Thread_local const struct mailbox *thread_mailbox;
 
@@ -68,10 +80,11 @@ mailbox_ref(struct mailbox *m)
 	atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
 }
 
-void
-mailbox_unref(struct mailbox *m)
+/* Gives up a reference, or MAILBOX_RINGING. The last one to go frees the box. */
+static void
+mailbox_drop(struct mailbox *m, uint32_t count)
 {
-	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+	if (atomic_fetch_sub_explicit(&m->refs, count, memory_order_acq_rel) != count)
 		return;
 	/* A letter holds no reference to the box, so each must have left it before the last one. */
 	assert(!m->letters.first);
@@ -79,25 +92,36 @@ mailbox_unref(struct mailbox *m)
 	mem_free(m);
 }
 
+void
+mailbox_unref(struct mailbox *m)
+{
+	if (m)
+		mailbox_drop(m, 1);
+}
+
 bool
 mailbox_post(struct mailbox *m, struct letter *letter)
 {
+	bool rings;
 	bool open;
 
 	pthread_mutex_lock(&m->lock);
 	open = !m->closed;
-	if (open) {
-		/*
-		 * One ring a batch. The loop empties the box under the same lock, so a box that is
-		 * not empty here has been rung for, and the loop has not come to it yet.
-		 */
-		bool first = !m->letters.first;
-
+	/*
+	 * One ring a batch. The loop empties the box under the same lock, so a box that is not
+	 * empty here has been rung for, or is about to be, and the loop has not come to it yet.
+	 */
+	rings = open && !m->letters.first;
+	if (open)
 		letter_queue_push(&m->letters, letter);
-		if (first)
-			m->ring(m->ring_arg);
-	}
+	if (rings)
+		atomic_fetch_add_explicit(&m->refs, MAILBOX_RINGING, memory_order_relaxed);
 	pthread_mutex_unlock(&m->lock);
+	/* The letter, and what it belongs to, may be gone by now. */
+	if (rings) {
+		m->ring(m->ring_arg);
+		mailbox_drop(m, MAILBOX_RINGING);
+	}
 	return open;
 }
 
@@ -127,5 +151,8 @@ mailbox_close(struct mailbox *m)
 	taken = m->letters;
 	m->letters = (struct letter_queue){ 0 };
 	pthread_mutex_unlock(&m->lock);
+	/* From here on nobody begins to ring; whoever has begun is done in a moment. */
+	while (atomic_load_explicit(&m->refs, memory_order_acquire) >= MAILBOX_RINGING)
+		sched_yield();
 	return taken;
 }

@@ -40,11 +40,11 @@ void letter_queue_push(struct letter_queue *q, struct letter *letter);
 struct letter *letter_queue_pop(struct letter_queue *q); /* NULL if empty */
 
 struct mailbox {
-	_Atomic uint32_t refs;
-	pthread_mutex_t lock; /* guards what follows */
+	_Atomic uint32_t refs; /* and MAILBOX_RINGING for each thread that rings */
+	pthread_mutex_t lock;  /* guards what follows */
 	bool closed;
 	struct letter_queue letters;
-	/* Wakes the loop. Called under the lock and while the box is open, so the loop exists. */
+	/* Wakes the loop, which exists: mailbox_close() waits for threads that ring. */
 	void (*ring)(void *arg);
 	void *ring_arg;
 };

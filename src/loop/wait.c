@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/timespec.h"
+#include "loop/pause.h"
 
 /*
  * ---- The states of an event ----
@@ -238,6 +239,24 @@ event_wait(struct event *e, uint64_t deadline_ns)
 	if (event_is_set(e))
 		return true;
 	return event_wait_any(&e, 1, deadline_ns) == 0;
+}
+
+/* ---- Pauses ---- */
+
+void
+wait_pause_until(uint64_t until_ns)
+{
+	struct event never;
+
+	event_init(&never);
+	if (clock_mono_ns() < until_ns)
+		(void)event_wait(&never, until_ns);
+}
+
+void
+wait_pause(uint64_t ms)
+{
+	wait_pause_until(clock_after_ms(ms));
 }
 
 void

@@ -2,6 +2,11 @@
 
 #include <assert.h>
 
+enum {
+	/* Of a fiber beside the session's own: as much as that has. */
+	NET_BESIDE_BYTES = BUDGET_PART_BYTES + NET_WORK_BYTES,
+};
+
 _Static_assert((int)NET_BESIDE_FIBERS == (int)TASK_IDLE_MAX, "as many as are kept");
 
 struct task *
@@ -12,11 +17,14 @@ net_beside_take(struct net_session *s)
 	assert(s->task);
 	if (s->loop->loop.running - s->loop->loop.resting >= NET_BESIDE_FIBERS)
 		return NULL;
-	if (!budget_use(&s->part, BUDGET_PART_BYTES))
+	/* The session's own fiber has memory of its own for an answer, however short that is. */
+	if (s->part.budget && budget_is_short(s->part.budget))
+		return NULL;
+	if (!budget_use(&s->part, NET_BESIDE_BYTES))
 		return NULL;
 	t = task_take(&s->loop->loop);
 	if (!t) {
-		budget_unuse(&s->part, BUDGET_PART_BYTES);
+		budget_unuse(&s->part, NET_BESIDE_BYTES);
 		return NULL;
 	}
 	arena_set_part(t->arena, &s->part);
@@ -33,5 +41,5 @@ net_beside_put(struct net_session *s, struct task *t)
 {
 	assert(s->task);
 	task_put(t);
-	budget_unuse(&s->part, BUDGET_PART_BYTES);
+	budget_unuse(&s->part, NET_BESIDE_BYTES);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/budget_room.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -256,8 +257,13 @@ net_conn_read_bytes(const struct net_conn *c)
 
 	if (c->slot->io->on_read)
 		return NET_READ_BYTES - NET_UPPER_BYTES;
-	/* What comes is kept until it is served. */
-	return b && budget_is_short(b) ? NET_READ_LEAST_BYTES : NET_READ_BYTES;
+	/*
+	 * What comes is kept until it is served. Thousands of connections may send at the same
+	 * moment, so the room for it shrinks before the memory is short.
+	 */
+	if (!budget_is_half_held(b))
+		return NET_READ_BYTES;
+	return budget_portion(b, NET_READ_BYTES, NET_READ_LEAST_BYTES);
 }
 
 void

@@ -12,6 +12,7 @@
 #include "base/metric.h"
 #include "base/process.h"
 #include "base/thread.h"
+#include "loop/hurry.h"
 #include "loop/pool.h"
 #include "loop/wait.h"
 #include "net/tcp.h"
@@ -22,6 +23,8 @@ enum {
 	NET_LOOPS = 256,
 	/* A loop has little to do for each thing that wakes it. */
 	NET_TURN_NS = 200000,
+	/* How often fibers that compute continue at once where they are to see that a stop ends. */
+	NET_HURRY_MS = 5,
 };
 
 struct net_service {
@@ -47,6 +50,7 @@ struct net_host {
 	size_t listener_count;
 	_Atomic unsigned stops;
 	_Atomic uint64_t stop_by_ns; /* when net_host_run() has to have returned */
+	_Atomic uint64_t give_up_ns; /* when fibers that have not returned are left alone */
 	_Atomic uint64_t connections;
 	struct net_addresses addresses; /* whose they are */
 	struct budget memory;
@@ -250,11 +254,27 @@ net_close_listeners(struct net_host *h)
 	}
 }
 
+/* At `ns` or earlier; any thread. */
 static void
-net_give_up(struct timer *t)
+net_lower(_Atomic uint64_t *at_ns, uint64_t ns)
+{
+	uint64_t before = atomic_load(at_ns);
+
+	while (ns < before && !atomic_compare_exchange_weak(at_ns, &before, ns))
+		;
+}
+
+/* Connections were reset: fibers see it when they continue, and return, or are left alone. */
+static void
+net_await_fibers(struct timer *t)
 {
 	struct net_loop *l = (struct net_loop *)((char *)t - offsetof(struct net_loop, drain));
 
+	if (clock_mono_ns() < atomic_load(&net_of(l)->give_up_ns)) {
+		loop_hurry(&l->loop);
+		loop_set_timer(&l->loop, t, clock_after_ms(NET_HURRY_MS));
+		return;
+	}
 	log_event(LOG_LEVEL_WARN, "server_gave_up", "connections=%zu", l->conn_count);
 	loop_stop(&l->loop);
 }
@@ -271,13 +291,17 @@ net_stop_margin_ns(const struct net_host *h)
 static void
 net_abort_all(struct net_loop *l)
 {
-	l->drain.fire = net_give_up;
-	loop_set_timer(&l->loop, &l->drain, clock_mono_ns() + net_stop_margin_ns(net_of(l)) / 2);
+	struct net_host *h = net_of(l);
+
+	net_lower(&h->give_up_ns, clock_mono_ns() + net_stop_margin_ns(h) / 2);
 	for (struct net_conn *c = l->conns, *next; c; c = next) {
 		/* An abort frees nothing before the stream has been closed, later. */
 		next = c->next;
 		net_conn_abort(c);
 	}
+	/* Behind the resets, which have woken the fibers that wait for their peers. */
+	l->drain.fire = net_await_fibers;
+	loop_set_timer(&l->loop, &l->drain, clock_mono_ns());
 }
 
 static void
@@ -337,11 +361,8 @@ net_host_stop(struct net_host *h)
 void
 net_host_stop_by(struct net_host *h, uint64_t at_ns)
 {
-	uint64_t by = atomic_load(&h->stop_by_ns);
-
 	/* Before the count, which tells the loops to look at it. */
-	while (at_ns < by && !atomic_compare_exchange_weak(&h->stop_by_ns, &by, at_ns))
-		;
+	net_lower(&h->stop_by_ns, at_ns);
 	atomic_fetch_add(&h->stops, 1);
 	for (unsigned i = 0; i < h->loop_count; i++)
 		loop_notice(&h->loops[i].loop);
@@ -433,6 +454,7 @@ net_host_new(const struct net_host_config *config, struct net_host **ret, struct
 		return err_set(err, STATUS_NOMEM, "out of memory for a server");
 	h->config = filled;
 	atomic_init(&h->stop_by_ns, WAIT_FOREVER);
+	atomic_init(&h->give_up_ns, WAIT_FOREVER);
 	budget_init(&h->memory, filled.memory_bytes);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_cond_init(&h->changed, NULL);

@@ -1,5 +1,6 @@
 #include "net/memory.h"
 
+#include "base/budget_room.h"
 #include "base/clock.h"
 #include "base/metric.h"
 #include "loop/turn.h"
@@ -13,19 +14,24 @@ net_memory_deadline_ns(const struct net_session *s)
 }
 
 /*
- * What ends a wait for a turn. The event is also set when the peer has only ended its sending side,
- * and it may still wait for the answer.
+ * What ends a wait for a turn. `closed` is also set when the peer has only ended its sending side,
+ * and it may still wait for the answer; then only the loss of the connection ends the wait.
  */
 static struct event *
 net_memory_stop(struct net_session *s)
 {
-	return event_is_set(&s->closed) ? NULL : &s->closed;
+	return event_is_set(&s->closed) ? &s->lost : &s->closed;
 }
 
 enum status
 net_memory_reserve(struct net_session *s, size_t n)
 {
-	return budget_ask(&s->part, n, net_memory_deadline_ns(s), &s->closed);
+	enum status status;
+
+	net_session_pause(s);
+	status = budget_ask(&s->part, n, net_memory_deadline_ns(s), &s->closed);
+	net_session_work(s);
+	return status;
 }
 
 enum status
@@ -36,6 +42,8 @@ net_memory_turn_to_read(struct net_session *s, size_t n)
 	/* There is a queue, and thousands may be in it. */
 	if (s->part.budget && budget_is_wanted(s->part.budget))
 		net_session_rest(s);
+	/* What it reads with is of the turn: hundreds are granted at the same moment. */
+	net_session_pause(s);
 	return budget_ask_to_read(&s->part, n, net_memory_deadline_ns(s), net_memory_stop(s));
 }
 
@@ -46,7 +54,7 @@ net_memory_page_bytes(const struct net_session *s, size_t most, size_t least)
 	size_t n = b ? b->limit_bytes / (2 * BUDGET_READ_SHARE) : most;
 
 	n = n < most ? n : most;
-	if (b && budget_held(b) > b->limit_bytes / 2)
+	if (budget_is_half_held(b))
 		n = budget_portion(b, n, least);
 	return n > least ? n : least;
 }
@@ -69,9 +77,14 @@ net_memory_stretch_bytes(const struct net_session *s)
 enum status
 net_memory_turn_to_last(struct net_session *s, size_t n)
 {
+	enum status status;
+
 	if (s->conn->lost)
 		return STATUS_CANCELLED;
-	return budget_ask_to_last(&s->part, n, net_memory_deadline_ns(s), net_memory_stop(s));
+	net_session_pause(s);
+	status = budget_ask_to_last(&s->part, n, net_memory_deadline_ns(s), net_memory_stop(s));
+	net_session_work(s);
+	return status;
 }
 
 enum status
@@ -94,7 +107,7 @@ net_memory_should_ask(struct net_session *s)
 	struct budget_part *p = &s->part;
 
 	if (!p->budget || p->asked_bytes || p->used_bytes <= NET_MEMORY_UNASKED_BYTES ||
-	    budget_held(p->budget) <= p->budget->limit_bytes / 2)
+	    !budget_is_half_held(p->budget))
 		return false;
 	p->refused = true;
 	return true;
@@ -166,6 +179,7 @@ net_memory_wait_for_request(struct net_session *s, struct net_pace *sending, con
 		/* What has been asked for is a turn to begin, and has a share of its own. */
 		if (!s->part.asked_bytes)
 			budget_part_last(&s->part);
+		net_session_pause(s);
 		wait_trim();
 	}
 	waited_ns = net_session_wait(s, sending, net_memory_look_after_ns(s));

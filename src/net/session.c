@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/budget_room.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
@@ -19,6 +20,7 @@ net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms,
 
 	*s = (struct net_session){ .output_bytes = output_bytes,
 				   .memory_wait_ms = memory_wait_ms,
+				   .ended_most = NET_ENDED_SLICES,
 				   .limits.stall_ms = stall_ms };
 	buf_init(&s->out, out_bytes);
 	buf_init(&s->flying, out_bytes);
@@ -29,6 +31,7 @@ net_session_fini(struct net_session *s)
 {
 	assert(!s->task);
 	budget_part_release(&s->part);
+	budget_part_release(&s->work);
 	buf_release(&s->out);
 	buf_release(&s->flying);
 }
@@ -46,9 +49,11 @@ net_session_begin(struct net_session *s, struct net_conn *c)
 	s->looked = (struct net_pace){ 0 };
 	s->gave_back = false;
 	budget_part_init(&s->part, c->loop->memory);
+	budget_part_init(&s->work, c->loop->memory);
 	event_init(&s->progress);
 	event_init(&s->unwanted);
 	event_init(&s->closed);
+	event_init(&s->lost);
 	event_init(&s->stopping);
 	event_init(&s->interrupted);
 	if (c->loop->stopping)
@@ -71,39 +76,72 @@ net_session_end(struct net_session *s)
 	net_session_trim(&s->out);
 	net_session_trim(&s->flying);
 	budget_part_release(&s->part);
-	s->peer_ended = false;
+	budget_part_release(&s->work);
 	s->slices = s->ended_slices = 0;
 	s->left = 0;
 	s->hook.let_go = NULL;
 	s->conn = NULL;
 }
 
-/* Asked by the fiber after each slice of computing (loop/step.h). */
-static enum status
-net_session_ask(void *arg)
+/*
+ * While more has come than the protocol wants, nothing is read, and the peer's end would not be
+ * noticed. This looks for it now and then. Afterwards the connection may be lost, or `closed` set.
+ */
+static void
+net_session_probe(struct net_session *s)
 {
-	struct net_session *s = arg;
 	struct net_conn *c = s->conn;
-	enum net_peer peer = c->eof ? NET_PEER_ENDED : NET_PEER_THERE;
 
-	/*
-	 * While more has come than the protocol wants, nothing is read, and the peer's end is not
-	 * noticed by itself.
-	 */
-	if (!c->lost && !c->reading && !c->eof && ++s->slices % NET_PROBE_SLICES == 0) {
-		peer = c->slot->io->probe(c);
-		if (peer == NET_PEER_GONE)
-			net_conn_abort(c);
-		else if (peer == NET_PEER_ENDED)
-			s->peer_ended = true;
+	if (c->lost || c->reading || c->eof || ++s->slices % NET_PROBE_SLICES)
+		return;
+	switch (c->slot->io->probe(c)) {
+	case NET_PEER_THERE:
+		return;
+	case NET_PEER_GONE:
+		net_conn_abort(c);
+		return;
+	case NET_PEER_ENDED:
+		break;
 	}
-	if (peer == NET_PEER_ENDED || s->peer_ended) {
+	event_set(&s->closed);
+}
+
+bool
+net_session_is_wanted(struct net_session *s)
+{
+	net_session_probe(s);
+	if (s->conn->lost || net_session_is_interrupted(s))
+		return false;
+	if (s->conn->eof)
 		event_set(&s->closed);
-		s->ended_slices++;
-	}
-	return c->lost || s->ended_slices > NET_ENDED_SLICES || net_session_is_interrupted(s)
-		       ? STATUS_CANCELLED
-		       : STATUS_OK;
+	return !event_is_set(&s->closed) || ++s->ended_slices <= s->ended_most;
+}
+
+static enum status
+net_session_ask(void *session)
+{
+	return net_session_is_wanted(session) ? STATUS_OK : STATUS_CANCELLED;
+}
+
+void
+net_session_work(struct net_session *s)
+{
+	if (!s->work.used_bytes)
+		budget_count(&s->work, NET_WORK_BYTES);
+}
+
+void
+net_session_pause(struct net_session *s)
+{
+	budget_unuse(&s->work, s->work.used_bytes);
+}
+
+bool
+net_session_lacks_room(const struct net_session *s)
+{
+	const struct budget *b = s->loop->memory;
+
+	return b && !s->work.used_bytes && budget_is_short(b) && !budget_has_room(b);
 }
 
 bool
@@ -116,6 +154,7 @@ net_session_run(struct net_session *s, bool soon, void (*fn)(void *arg), void (*
 		return false;
 	arena_set_part(s->task->arena, &s->part);
 	budget_enter(&s->part);
+	net_session_work(s);
 	s->task->steps.limit = s->loop->request_steps;
 	s->task->steps.ask = net_session_ask;
 	s->task->steps.ask_arg = s;
@@ -132,6 +171,7 @@ net_session_returned(struct net_session *s)
 {
 	task_put(s->task);
 	s->task = NULL;
+	net_session_pause(s);
 	s->hook.let_go = NULL;
 	/* The rest of the output may take its time. */
 	if (net_session_unsent(s)) {
@@ -311,6 +351,7 @@ net_session_interrupt(struct net_session *s)
 void
 net_session_lost(struct net_session *s)
 {
+	event_set(&s->lost);
 	event_set(&s->closed);
 	net_session_progress(s);
 }
@@ -529,18 +570,18 @@ net_session_rest(struct net_session *s)
 	if (!s->flying.len)
 		buf_release(&s->flying);
 	net_session_count_output(s);
+	net_session_pause(s);
 	budget_part_last(&s->part);
 	arena_trim(s->task->arena);
 	wait_trim();
 }
 
-/* True if the fiber should not even keep for a moment what it can read again. */
-static bool
+bool
 net_session_is_pressed(const struct net_session *s)
 {
 	const struct budget *b = s->part.budget;
 
-	return b && (budget_is_wanted(b) || budget_held(b) > b->limit_bytes / 2);
+	return b && (budget_is_wanted(b) || budget_is_half_held(b));
 }
 
 /* Lets go of what the fiber can do without. Returns true if the connection progressed meanwhile. */
@@ -565,8 +606,11 @@ net_session_wait_for_peer(struct net_session *s)
 
 	net_session_count_output(s);
 	budget_part_last(&s->part);
-	if (!s->hook.let_go || !net_session_let_go(s))
+	if (!s->hook.let_go || !net_session_let_go(s)) {
+		net_session_pause(s);
 		(void)net_session_wait(s, &s->reading, UINT64_MAX);
+	}
+	net_session_work(s);
 	return clock_mono_ns() - begun_ns;
 }
 

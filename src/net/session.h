@@ -20,9 +20,9 @@ enum {
 	NET_FLUSH_BYTES = 16 * 1024, /* of output gathered before it is sent */
 	NET_SPARE_BYTES = 64 * 1024, /* larger buffers are not kept for the next session */
 	/*
-	 * Slices of computing (loop/step.h) that a session may use after its peer has sent its end,
-	 * about 0.3 s: a peer that has only shut its sending side still gets an answer that takes
-	 * little, and one that has left does not cost much more.
+	 * Slices of computing (loop/step.h) that a session may use after its peer has sent its end
+	 * and no output has gone since, about 0.3 s: a peer that has only shut its sending side
+	 * still gets an answer that takes little, and one that has left does not cost much more.
 	 */
 	NET_ENDED_SLICES = 2000,
 	/* Slices between two looks for the end of a peer whose bytes are not read meanwhile. */
@@ -42,6 +42,12 @@ enum {
 	NET_UNWELCOME_MS = 1000,
 	/* How long a peer may take or send nothing while the process stops. */
 	NET_STOP_STALL_MS = 3000,
+	/*
+	 * What a request at work has beside its flat amount (BUDGET_PART_BYTES), measured: the
+	 * store's transaction with its arena, what the store reads with, more of the stack. One
+	 * that rests or waits for memory is not counted with it.
+	 */
+	NET_WORK_BYTES = 20 * 1024,
 };
 
 /* Why a peer that is waited for has stalled: the limit that it has not kept. */
@@ -56,6 +62,7 @@ struct net_session {
 	struct net_loop *loop;
 	struct task *task;             /* NULL until the fiber starts, and after it has returned */
 	struct budget_part part;       /* of the memory of all connections */
+	struct budget_part work;       /* likewise: NET_WORK_BYTES while the fiber is at work */
 	uint64_t memory_wait_ms;       /* for a turn of it (net/memory.h) */
 	size_t output_bytes;           /* the most unsent output before the fiber parks */
 	struct net_pace_limits limits; /* for waits for the peer */
@@ -69,17 +76,18 @@ struct net_session {
 
 	unsigned slices;           /* of computing, while nothing was read */
 	unsigned ended_slices;     /* of computing, after the peer's end, since output went last */
-	bool peer_ended;           /* it has sent its end, which was not read yet */
+	unsigned ended_most;       /* of these: NET_ENDED_SLICES, unless its protocol has less */
 	bool gave_back;            /* memory that was set aside for the request */
 	struct net_pace looked;    /* since the last look at others who wait for memory */
 	struct net_wait_hook hook; /* net_session_on_wait() */
 
 	struct net_patience patience; /* net_session_give_up_on() */
 
-	struct event progress; /* set anew for each wait of the fiber for the connection */
-	struct event unwanted; /* the peer has stalled for long, and others need the memory */
-	struct event closed;
-	struct event stopping;
+	struct event progress;    /* set anew for each wait of the fiber for the connection */
+	struct event unwanted;    /* the peer has stalled for long, and others need the memory */
+	struct event closed;      /* the peer sends nothing more, or the connection is lost */
+	struct event lost;        /* nothing can be sent any more */
+	struct event stopping;    /* the process stops */
 	struct event interrupted; /* net_session_interrupt() */
 };
 
@@ -111,6 +119,40 @@ void net_session_returned(struct net_session *s);
  * returned: `closed` is set, step_count() fails, and a wait for the peer aborts the connection.
  */
 void net_session_interrupt(struct net_session *s);
+
+/*
+ * On the fiber, after each slice of computing: false if nobody waits for its work any more, because
+ * the connection is lost, the session was interrupted, or the peer has sent its end and has had
+ * `ended_most` slices since. A session's fiber is asked this (step_set_ask()) until an operation of
+ * its protocol is asked in its place (serve/wanted.h).
+ */
+bool net_session_is_wanted(struct net_session *s);
+
+/*
+ * True if others wait for memory, or soon will: the session should not even keep for a moment what
+ * it can read or make again.
+ */
+bool net_session_is_pressed(const struct net_session *s);
+
+/*
+ * True once the process has given up on the peer at the end of a stop, or the peer has gone while
+ * the process stops: not even work that is done for peers that have left goes on. Any thread.
+ */
+static inline bool
+net_session_is_given_up(const struct net_session *s)
+{
+	return event_is_set(&s->lost) && event_is_set(&s->stopping);
+}
+
+/*
+ * True if the peer sends nothing more or is lost, or the process stops: what may take as long as it
+ * likes, such as a wait for others, ends. Any thread.
+ */
+static inline bool
+net_session_is_leaving(const struct net_session *s)
+{
+	return event_is_set(&s->closed) || event_is_set(&s->stopping);
+}
 
 static inline bool
 net_session_is_interrupted(const struct net_session *s)
@@ -154,9 +196,21 @@ struct net_wait_hook net_session_on_wait(struct net_session *s, struct net_wait_
 
 /*
  * On the fiber, which may wait for long now: frees buffers of output that are empty and counts the
- * others, and gives back the pages of the stack and the arena that are not in use.
+ * others, and gives back the pages of the stack and the arena that are not in use. The session no
+ * longer counts as at work (net_session_pause()).
  */
 void net_session_rest(struct net_session *s);
+
+/*
+ * On the fiber: from now on the session counts as at work, or no longer does. A fiber that begins
+ * counts as at work by itself. The memory is counted even if there is no room for it:
+ * net_session_lacks_room() tells that before.
+ */
+void net_session_work(struct net_session *s);
+void net_session_pause(struct net_session *s);
+
+/* True if there is no room for one more session at work. Takes no lock. */
+bool net_session_lacks_room(const struct net_session *s);
 
 /*
  * Parks until no more than `most` bytes are unsent. A peer that does not keep up with reading is

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/budget_room.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,6 +11,13 @@
 
 enum {
 	STREAM_BEGIN_AGAIN_MS = 20, /* between two looks whether a fiber may begin */
+	/*
+	 * How many slices a fiber still computes when its peer has sent its end and no output has
+	 * gone since: 30 ms. Other servers of these protocols drop the answers of such a client.
+	 * A client here gets the answers that take little to compute, and hundreds that leave at
+	 * once cost no more than some seconds.
+	 */
+	STREAM_ENDED_SLICES = 200,
 };
 
 struct net_stream_loop {
@@ -71,6 +79,7 @@ stream_new(struct net_stream_conn *c)
 	if (!s)
 		return NULL;
 	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms, NET_MEMORY_WAIT_MS);
+	s->session.ended_most = STREAM_ENDED_SLICES;
 	net_session_begin(&s->session, &c->net);
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
 	buf_init(&s->in, o->input_bytes + NET_READ_BYTES);
@@ -157,26 +166,6 @@ stream_served(void *arg)
 	stream_settle(c);
 }
 
-/*
- * True if so many requests are at work that one more would exceed the memory, by its stack alone:
- * budget_enter() counts that in any case.
- */
-static bool
-stream_lacks_memory(const struct net_stream *s)
-{
-	struct budget *b = s->conn->net.loop->memory;
-	struct budget_part one;
-	bool lacks;
-
-	if (!b || s->session.part.entered || !budget_is_short(b))
-		return false;
-	budget_part_init(&one, b);
-	budget_enter(&one);
-	lacks = one.refused;
-	budget_part_release(&one);
-	return lacks;
-}
-
 /* The memory is exceeded: bytes that have come wait, without a fiber, until others have ended. */
 static void
 stream_wait_to_run(struct net_stream_conn *c)
@@ -197,7 +186,7 @@ stream_wait_to_run(struct net_stream_conn *c)
 static void
 stream_run(struct net_stream_conn *c)
 {
-	if (stream_lacks_memory(c->stream)) {
+	if (net_session_lacks_room(&c->stream->session)) {
 		stream_wait_to_run(c);
 		return;
 	}
@@ -300,7 +289,7 @@ stream_input_limit(const struct net_conn *net)
 	size_t least = most < NET_STREAM_INPUT_LEAST_BYTES ? most : NET_STREAM_INPUT_LEAST_BYTES;
 	const struct budget *b = net->loop->memory;
 
-	return b && budget_is_short(b) ? least : most;
+	return budget_is_half_held(b) ? budget_portion(b, most, least) : most;
 }
 
 static bool
@@ -409,8 +398,12 @@ stream_fetch(struct net_stream *s)
 		s->in = empty;
 	} else {
 		buf_append_str(&s->held, buf_str(&s->in));
-		buf_clear(&s->in);
 	}
+	/* An empty buffer is kept for what comes next, unless its memory may be needed. */
+	if (budget_is_half_held(s->conn->net.loop->memory))
+		buf_release(&s->in);
+	else
+		buf_clear(&s->in);
 	stream_count_input(s);
 	return buf_status(&s->held);
 }
@@ -448,6 +441,13 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 	*ret = (struct str){ 0 };
 	if (n > stream_options(net)->input_bytes)
 		return STATUS_LIMIT;
+	/* What was taken goes when more comes: not all of the rest is moved for each request. */
+	if (!s->in.len && s->held.len - s->taken >= n) {
+		*ret = buf_str(&s->held);
+		if (s->taken)
+			*ret = str_skip(*ret, s->taken);
+		return STATUS_OK;
+	}
 	TRY(stream_fetch(s));
 	if (s->held.len < n)
 		net_session_send(&s->session); /* the peer may wait for it before it says more */
@@ -470,6 +470,41 @@ net_stream_peek(struct net_stream *s, size_t n, struct str *ret)
 	return status;
 }
 
+enum status
+net_stream_next(struct net_stream *s, struct str *ret)
+{
+	*ret = (struct str){ 0 };
+	if (event_is_set(&s->session.stopping))
+		return STATUS_CANCELLED;
+	TRY(net_stream_peek(s, 0, ret));
+	return !ret->len && event_is_set(&s->session.closed) ? STATUS_CANCELLED : STATUS_OK;
+}
+
+/*
+ * A new request on a fiber that is not at work any more begins when there is room for one more.
+ * Those at work end by themselves.
+ */
+static void
+stream_wait_for_room(struct net_stream *s)
+{
+	struct net_session *session = &s->session;
+	struct event *events[] = { &session->stopping, &session->interrupted };
+	uint64_t until_ns = 0;
+
+	while (!s->conn->net.lost && net_session_lacks_room(session)) {
+		if (!until_ns)
+			until_ns = clock_after_ms(NET_MEMORY_WAIT_MS);
+		if (clock_mono_ns() >= until_ns) {
+			METRIC_REFUSED("memory_bytes");
+			net_conn_abort(&s->conn->net);
+			break;
+		}
+		if (event_wait_any(events, 2, clock_after_ms(STREAM_BEGIN_AGAIN_MS)) < 2)
+			break;
+	}
+	net_session_work(session);
+}
+
 static enum status
 stream_reserve(struct net_stream *s, size_t bytes)
 {
@@ -487,6 +522,7 @@ net_stream_read(struct net_stream *s, size_t n, size_t cost, struct buf *ret)
 	enum status status;
 	struct str in;
 
+	stream_wait_for_room(s);
 	/* A new request, which is expected to be short. */
 	budget_part_end_lasting(&s->session.part);
 	s->session.gave_back = false;
@@ -504,6 +540,7 @@ net_stream_read(struct net_stream *s, size_t n, size_t cost, struct buf *ret)
 		net_stream_take(s, in.len);
 		left -= in.len;
 	}
+	net_session_work(&s->session); /* it may have waited for long */
 	return status == STATUS_OK ? net_memory_reserve_again(&s->session, cost) : status;
 }
 
@@ -613,8 +650,11 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 		s->wanted = 0;
 		task_rouse();
 	}
-	if (!input || !s->in.len)
+	if (!input || !s->in.len) {
+		net_session_work(&s->session);
 		return;
+	}
+	stream_wait_for_room(s);
 	net_conn_note_request(&s->conn->net);
 	/* More of the same is nothing new: piece by piece, it would have no bound. */
 	if (!owes)
@@ -703,6 +743,12 @@ struct event *
 net_stream_closed_event(struct net_stream *s)
 {
 	return &s->session.closed;
+}
+
+bool
+net_stream_is_leaving(const struct net_stream *s)
+{
+	return net_session_is_leaving(&s->session);
 }
 
 struct event *

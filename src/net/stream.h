@@ -54,6 +54,14 @@ extern const struct net_protocol net_stream_protocol;
  */
 MUST_USE enum status net_stream_peek(struct net_stream *s, size_t n, struct str *ret);
 
+/*
+ * Where a request begins: gives what has come, as net_stream_peek() of 0 bytes, which may be
+ * nothing yet. STATUS_CANCELLED: no further request is served, because the process stops, or since
+ * the peer has ended and all that it has sent was served. So a stop waits for the request under
+ * way, however many have come together with it and still come.
+ */
+MUST_USE enum status net_stream_next(struct net_stream *s, struct str *ret);
+
 /* Takes `n` of the bytes that net_stream_peek() gave. */
 void net_stream_take(struct net_stream *s, size_t n);
 
@@ -130,5 +138,8 @@ struct event *net_stream_closed_event(struct net_stream *s);
 
 /* Set when the process is stopping: what goes on for ever should come to an end. */
 struct event *net_stream_stopping_event(struct net_stream *s);
+
+/* True if one of the two is set: the peer is not kept waiting for others (net/session.h). */
+bool net_stream_is_leaving(const struct net_stream *s);
 
 #endif

@@ -15,6 +15,7 @@ beside_op_begin(struct clients_entry *e, struct ops_op *op, struct ops_door *doo
 	op->name = str_from_cstr(name);
 	op->client = e;
 	op->peer = e->peer;
+	op->session = e->op.session;
 	op->began_ns = began_ns;
 	ops_begin(op);
 }

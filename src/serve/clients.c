@@ -8,9 +8,9 @@
 /* ---- Life ---- */
 
 void
-clients_init(struct clients *all, unsigned ends, unsigned lasts)
+clients_init(struct clients *all, unsigned ends)
 {
-	*all = (struct clients){ .ends = ends, .lasts = lasts };
+	*all = (struct clients){ .ends = ends };
 	pthread_mutex_init(&all->lock, NULL);
 }
 
@@ -22,16 +22,21 @@ clients_fini(struct clients *all)
 }
 
 void
-clients_entry_init(struct clients_entry *e, struct clients *all, struct str peer)
+clients_entry_init(struct clients_entry *e, struct clients *all, struct net_stream *stream)
 {
 	*e = (struct clients_entry){ .clients = all, .created_ns = clock_mono_ns() };
 	e->id = atomic_fetch_add(&all->next_id, 1) + 1;
-	snprintf(e->peer, sizeof(e->peer), "%.*s", STR_ARG(peer));
 	e->op.peer = e->peer;
 	buf_init(&e->name, CLIENTS_TEXT_BYTES);
 	pthread_mutex_init(&e->lock, NULL);
 	event_init(&e->wake);
 	event_init(&e->ended);
+	if (!stream)
+		return;
+	snprintf(e->peer, sizeof(e->peer), "%.*s", STR_ARG(net_stream_peer(stream)));
+	e->stream = stream;
+	e->op.session = net_stream_session(stream);
+	net_stream_give_up_on(stream, (struct net_patience){ .event = &e->ended });
 }
 
 void
@@ -39,6 +44,8 @@ clients_entry_fini(struct clients_entry *e)
 {
 	assert(!e->link);
 	ops_leave(&e->op);
+	if (e->stream)
+		net_stream_give_up_on(e->stream, (struct net_patience){ 0 });
 	buf_release(&e->name);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -156,7 +163,8 @@ clients_wait_begin(struct clients_entry *e)
 	pthread_mutex_lock(&e->lock);
 	assert(!e->waiting);
 	/* Whoever has signalled before now has not seen that the event is wanted. */
-	if (!clients_signals(e) && !e->pending) {
+	if (!clients_signals(e) && !e->pending &&
+	    !atomic_load_explicit(&e->op.killed, memory_order_relaxed)) {
 		event_init(&e->wake);
 		e->waiting = true;
 		wake = &e->wake;
@@ -168,12 +176,11 @@ clients_wait_begin(struct clients_entry *e)
 unsigned
 clients_wait_end(struct clients_entry *e)
 {
-	unsigned lasting = e->clients->ends | e->clients->lasts;
 	unsigned signals;
 
 	pthread_mutex_lock(&e->lock);
 	e->waiting = false;
-	signals = atomic_fetch_and_explicit(&e->signals, lasting, memory_order_relaxed);
+	signals = atomic_fetch_and_explicit(&e->signals, e->clients->ends, memory_order_relaxed);
 	pthread_mutex_unlock(&e->lock);
 	return signals;
 }
@@ -221,12 +228,7 @@ clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *nam
 void
 clients_op_end(struct clients_entry *e)
 {
-	unsigned lasts = e->clients->lasts;
-
-	/* Whoever ends the operation has signalled before it leaves the registry, or never will. */
 	ops_end(&e->op);
-	if (clients_signals(e) & lasts)
-		atomic_fetch_and_explicit(&e->signals, ~lasts, memory_order_relaxed);
 }
 
 /* The texts about a connection, which only its own fiber may read without a lock. */
@@ -318,6 +320,12 @@ clients_each_op(struct clients *idle, void (*see)(void *arg, const struct client
 	ops_each(look_at_op, &l);
 	if (idle)
 		clients_each(idle, look_at_idle, &l);
+}
+
+void
+clients_end_op_of(struct ops_op *op)
+{
+	clients_signal(op->client, 0);
 }
 
 void

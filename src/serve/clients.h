@@ -14,7 +14,8 @@
  *
  * A signal is a bit that the door has given a meaning. It is set with the entry's lock and wakes
  * the fiber if that waits, so none is lost between a look and a wait. The fiber forgets signals
- * when it has waited, but for those that last.
+ * when it has waited, but for those that end the connection. Whether an operation was ended is not
+ * among them: it is the operation's (serve/wanted.h).
  *
  * Threading: as said at each function.
  */
@@ -25,6 +26,7 @@
 
 #include "base/buf.h"
 #include "loop/wait.h"
+#include "net/stream.h"
 #include "serve/ops.h"
 
 enum {
@@ -40,7 +42,6 @@ struct clients {
 	struct clients_entry *first; /* the newest */
 	size_t count;
 	unsigned ends;            /* signals that end a connection; they last as long as it does */
-	unsigned lasts;           /* signals that last until the operation's end */
 	_Atomic uint64_t next_id; /* how many connections there were */
 };
 
@@ -66,15 +67,21 @@ struct clients_entry {
 	bool waiting;
 	bool pending; /* there is something else than signals for the fiber to do */
 
+	struct net_stream *stream;
 	struct ops_op op; /* what it does: the registry's while it runs */
 };
 
-void clients_init(struct clients *all, unsigned ends, unsigned lasts);
+void clients_init(struct clients *all, unsigned ends);
 /* No connection is left. */
 void clients_fini(struct clients *all);
 
-/* On its fiber, at the beginning and at the end. Others see the entry from clients_add() on. */
-void clients_entry_init(struct clients_entry *e, struct clients *all, struct str peer);
+/*
+ * The connection's fiber calls these, when the connection begins and when it ends. Others find the
+ * entry in lists once clients_add() has returned. What the client has asked for ends when the peer
+ * of `stream` has left, and a wait for the peer ends when somebody ends the connection
+ * (net_stream_give_up_on(), which a door may call with more). `stream` NULL: a test has none.
+ */
+void clients_entry_init(struct clients_entry *e, struct clients *all, struct net_stream *stream);
 void clients_add(struct clients_entry *e);
 void clients_remove(struct clients_entry *e);
 /* Behind clients_remove(). */
@@ -115,7 +122,7 @@ clients_signals(const struct clients_entry *e)
 
 /*
  * Returns the event that the next signal sets, until clients_wait_end(). NULL: there are signals
- * already, or something is pending.
+ * already, something is pending, or the operation was ended.
  */
 struct event *clients_wait_begin(struct clients_entry *e);
 /* Returns the signals. Those that do not last are forgotten. */
@@ -138,7 +145,6 @@ MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
  */
 void clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *name,
 		      struct str body, uint64_t began_ns, struct str on, struct str on_more);
-/* Ends it, and forgets the signals that last as long as it does. */
 void clients_op_end(struct clients_entry *e);
 
 /*
@@ -164,6 +170,9 @@ struct clients_view {
  */
 void clients_each_op(struct clients *idle, void (*see)(void *arg, const struct clients_view *v),
 		     void *arg);
+
+/* For OPS_DOOR(): wakes the connection's fiber if that waits; the connection goes on. */
+void clients_end_op_of(struct ops_op *op);
 
 /* Ends the operation of that number if there is one and `may` is true, called with all locks. */
 void clients_end_op(uint64_t id, bool (*may)(void *arg, const struct clients_view *v), void *arg);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/quote.h"
+#include "serve/wanted.h"
 
 /* Operations of the threads that share a shard of the metrics; on a cache line of its own. */
 struct ops_list {
@@ -75,6 +76,7 @@ ops_begin(struct ops_op *op)
 	assert(op->asked);
 	op->computed_before_ns = 0;
 	op->computed_before_ns = ops_computed_ns(op);
+	wanted_begin(op);
 	pthread_mutex_lock(&l->lock);
 	atomic_store_explicit(&op->id, ++l->begun * METRIC_SHARDS + at, memory_order_relaxed);
 	op->next = l->first;
@@ -83,7 +85,6 @@ ops_begin(struct ops_op *op)
 		op->next->link = &op->next;
 	l->first = op;
 	pthread_mutex_unlock(&l->lock);
-	(void)ops_work_under(&op->claim);
 }
 
 void
@@ -92,13 +93,14 @@ ops_end(struct ops_op *op)
 	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
 
 	assert(op->link);
-	(void)ops_work_under(NULL);
+	wanted_end(op);
 	pthread_mutex_lock(&l->lock);
 	*op->link = op->next;
 	if (op->next)
 		op->next->link = op->link;
 	op->link = NULL;
 	atomic_store_explicit(&op->id, 0, memory_order_relaxed);
+	atomic_store_explicit(&op->killed, false, memory_order_relaxed);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -140,8 +142,10 @@ ops_end_one(uint64_t id, ops_look *may, void *arg)
 	while (op && atomic_load_explicit(&op->id, memory_order_relaxed) != id)
 		op = op->next;
 	ended = op && may(arg, op);
-	if (ended)
+	if (ended) {
+		atomic_store_explicit(&op->killed, true, memory_order_relaxed);
 		op->door->end(op);
+	}
 	pthread_mutex_unlock(&l->lock);
 	return ended;
 }

@@ -43,6 +43,7 @@ enum {
 };
 
 struct clients_entry;
+struct net_session;
 struct ops_op;
 
 /* What the registry knows of a door. OPS_DOOR() defines it. */
@@ -54,7 +55,8 @@ struct ops_door {
 	enum log_level level; /* of the lines about slow operations */
 	/*
 	 * Signals an operation that it should end, and does not wait until it has. Called on any
-	 * thread, with the lock of the operation's list.
+	 * thread, with the lock of the operation's list. Doors with a list of connections have
+	 * clients_end_op_of() (serve/clients.h).
 	 */
 	void (*end)(struct ops_op *op);
 	struct recent slow;    /* of struct ops_slow_entry */
@@ -65,6 +67,13 @@ struct ops_door {
 	bool listed;
 };
 
+/* What of its client ends an operation (serve/wanted.h). */
+enum ops_ends {
+	OPS_ENDS,     /* when the client has left, or its time is over */
+	OPS_LASTS,    /* it goes on for a client that has left, until a stop gives up on that */
+	OPS_FINISHES, /* likewise, and whoever ends it, or its time, ends it no more */
+};
+
 struct ops_op {
 	struct ops_door *door;
 	struct str name;              /* "find", "GET" */
@@ -73,6 +82,8 @@ struct ops_op {
 	struct str body;              /* the request as it came; empty if it must not be shown */
 	const char *peer;             /* of the client */
 	struct clients_entry *client; /* NULL: the door keeps no list of its connections */
+	/* Whose peer waits for it; NULL: its fiber is not asked for its sake. */
+	struct net_session *session;
 	uint64_t began_ns;
 	uint64_t computed_before_ns; /* what its fiber had computed before it began */
 
@@ -81,6 +92,15 @@ struct ops_op {
 	uint64_t moved_bytes; /* of the requests that were asked for, and of their answers */
 	bool asked;           /* ops_admit() was called since ops_leave() */
 
+	/* Whether it goes on (serve/wanted.h). Its fiber's; 0 unless it runs. */
+	enum ops_ends ends;
+	uint64_t until_ns; /* when it has had its time; 0: it has as much as it wants */
+	struct {
+		enum status (*ask)(void *arg);
+		void *arg;
+	} before; /* that its fiber was asked before */
+
+	_Atomic bool killed; /* somebody has ended it while it runs: set with the list's lock */
 	_Atomic uint64_t id; /* 0 while it is not in a list */
 
 	/* Read and written with the list's lock. */
@@ -151,17 +171,6 @@ MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err 
 /* For a request that is never refused: the first of a protocol, which does no work. */
 void ops_admit_always(struct ops_op *op);
 
-/*
- * From now on databases that the running fiber creates count for the client of this claim. Returns
- * the claim before, with which the caller calls it again when it is done. Only a fiber that works
- * for several clients needs it: ops_begin() and ops_end() call it for a fiber that has one.
- */
-static inline struct limits_claim *
-ops_work_under(struct limits_claim *claim)
-{
-	return limits_work_under(claim);
-}
-
 /* Counts bytes of the request or its answer. */
 static inline void
 ops_moved(struct ops_op *op, uint64_t bytes)
@@ -175,8 +184,9 @@ void ops_leave(struct ops_op *op);
 /* ---- An operation: on its fiber ---- */
 
 /*
- * Puts an operation into the registry. The door has set its members up to `began_ns`, and all
- * others are 0 when it is used first.
+ * Puts an operation into the registry, and has its fiber asked whether it goes on
+ * (serve/wanted.h). The door has set its members up to `began_ns`, and all others are 0 when it is
+ * used first.
  */
 void ops_begin(struct ops_op *op);
 /*

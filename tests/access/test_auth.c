@@ -2,10 +2,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "access/auth_int.h"
 #include "loop/wait.h"
@@ -157,6 +162,17 @@ static void
 no_credentials_are_anonymous(void **state)
 {
 	assert_anonymous(*state, none, none);
+}
+
+/* As Fauxton logs out; neither half of it alone is that. */
+static void
+a_name_and_a_password_of_one_underscore_are_anonymous(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_anonymous(f, basic(f, "_:_"), none);
+	assert_refused(f, basic(f, "_:x"));
+	assert_refused(f, basic(f, "anna:_"));
 }
 
 static void
@@ -574,6 +590,128 @@ bad_names_and_passwords_cannot_be_added(void **state)
 }
 
 static void
+the_longest_name_and_password_log_in(void **state)
+{
+	char credentials[AUTH_NAME_BYTES + 1 + AUTH_PASSWORD_BYTES + 1] = { 0 };
+	char name[AUTH_NAME_BYTES + 1] = { 0 }, password[AUTH_PASSWORD_BYTES + 1] = { 0 };
+	struct fixture *f = *state;
+	struct auth_user user;
+
+	memset(name, 'n', AUTH_NAME_BYTES);
+	memset(password, 'p', AUTH_PASSWORD_BYTES);
+	(void)snprintf(credentials, sizeof(credentials), "%s:%s", name, password);
+	assert_int_equal(auth_check_plain(str_from_cstr(name), str_from_cstr(password), &f->err),
+			 STATUS_OK);
+	add_admin(f, f->auth, name, password);
+	assert_int_equal(check_password(f->auth, str_from_cstr(name), str_from_cstr(password), f),
+			 STATUS_OK);
+	assert_int_equal(
+		auth_check(f->auth, basic(f, credentials), none, NULL, f->arena, &user, &f->err),
+		STATUS_OK);
+	assert_int_equal(user.name.len, AUTH_NAME_BYTES);
+}
+
+/* ---- Proxies ---- */
+
+/* What a proxy's headers make of a request. */
+static struct auth_user
+by_proxy(struct fixture *f, const char *name, const char *roles, struct str token)
+{
+	const struct auth_client client = { .proxy_name = str_from_cstr(name),
+					    .proxy_roles = str_from_cstr(roles),
+					    .proxy_token = token };
+	struct auth_user user;
+
+	assert_int_equal(auth_check(f->auth, none, none, &client, f->arena, &user, &f->err),
+			 STATUS_OK);
+	return user;
+}
+
+static void
+a_proxy_with_the_secret_says_who_it_is(void **state)
+{
+	static const char secret[] = "a secret of the proxy";
+	AUTO(buf_release) struct buf token = BUF_INIT(256);
+	uint8_t digest[AUTH_DIGEST_BYTES];
+	struct fixture *f = *state;
+	struct auth_user user;
+
+	assert_int_equal(auth_set_handlers(f->auth,
+					   STR("{chttpd_auth, proxy_authentication_handler}"),
+					   &f->err),
+			 STATUS_OK);
+	assert_int_equal(
+		auth_keyed_digest((const uint8_t *)secret, strlen(secret), STR("bert"), digest),
+		STATUS_OK);
+	buf_append_hex(&token, str_of(digest, sizeof(digest)));
+	/* Without a secret nobody has it. */
+	assert_int_equal(auth_set_proxy(f->auth, true, STR(""), STR("sha, sha256"), &f->err),
+			 STATUS_OK);
+	assert_int_equal(by_proxy(f, "bert", "", buf_str(&token)).method, AUTH_METHOD_NONE);
+	assert_int_equal(
+		auth_set_proxy(f->auth, true, str_from_cstr(secret), STR("sha, sha256"), &f->err),
+		STATUS_OK);
+	user = by_proxy(f, "bert", "cook,, waiter", buf_str(&token));
+	assert_int_equal(user.method, AUTH_METHOD_PROXY);
+	assert_true(str_eq(user.name, STR("bert")));
+	assert_int_equal(user.roles_count, 2);
+	assert_true(str_eq(user.roles[1], STR("waiter")));
+	assert_false(user.admin);
+	assert_true(by_proxy(f, "bert", "_admin", buf_str(&token)).admin);
+	assert_int_equal(by_proxy(f, "carl", "", buf_str(&token)).method, AUTH_METHOD_NONE);
+	assert_int_equal(by_proxy(f, "", "", buf_str(&token)).method, AUTH_METHOD_NONE);
+	assert_int_equal(by_proxy(f, "bert", "", str_of(token.ptr, token.len - 1)).method,
+			 AUTH_METHOD_NONE);
+	token.ptr[7] ^= 1;
+	assert_int_equal(by_proxy(f, "bert", "", buf_str(&token)).method, AUTH_METHOD_NONE);
+	/* One that is trusted needs none. */
+	assert_int_equal(auth_set_proxy(f->auth, false, STR(""), STR("sha"), &f->err), STATUS_OK);
+	assert_int_equal(by_proxy(f, "bert", "", STR("")).method, AUTH_METHOD_PROXY);
+}
+
+/* ---- Lines for the log ---- */
+
+/* What a login is told as; "" if it is not. */
+static const char *
+told(struct fixture *f, const char *door, enum status status, bool failing)
+{
+	const struct audit_by by = { .door = door, .address = STR("127.0.0.1:40312") };
+	int before = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
+	char *text = arena_zalloc(f->arena, 4096);
+
+	assert_non_null(text);
+	assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	audit_login(&by, STR("anna"), "basic", status, failing);
+	fflush(stderr);
+	assert_true(dup2(before, STDERR_FILENO) >= 0);
+	assert_true(pread(fd, text, 4095, 0) >= 0);
+	close(before);
+	close(fd);
+	return text;
+}
+
+static void
+logins_at_a_door_are_told(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	log_set_level(LOG_LEVEL_INFO);
+	text = told(f, "couch", STATUS_OK, false);
+	assert_non_null(strstr(text, "login"));
+	assert_null(strstr(text, "login_refused"));
+	assert_non_null(strstr(text, "anna"));
+	assert_non_null(strstr(text, "method=basic"));
+	assert_null(strstr(text, "failing"));
+	assert_non_null(strstr(told(f, "couch", STATUS_OK, true), "failing=true"));
+	text = told(f, "couch", STATUS_UNAUTHORIZED, false);
+	assert_non_null(strstr(text, "login_refused"));
+	assert_non_null(strstr(text, "reason=wrong"));
+	assert_non_null(strstr(told(f, "couch", STATUS_FORBIDDEN, false), "reason=locked"));
+	assert_string_equal(told(f, NULL, STATUS_OK, false), "");
+}
+
+static void
 hashes_of_couchdb_are_understood(void **state)
 {
 	struct fixture *f = *state;
@@ -663,6 +801,7 @@ main(void)
 		CASE(without_admins_everybody_is_one),
 		CASE(good_basic_credentials_make_an_admin),
 		CASE(no_credentials_are_anonymous),
+		CASE(a_name_and_a_password_of_one_underscore_are_anonymous),
 		CASE(wrong_basic_credentials_are_unauthorized),
 		CASE(malformed_basic_credentials_are_unauthorized),
 		CASE(oversized_credentials_are_unauthorized),
@@ -682,6 +821,9 @@ main(void)
 		CASE(cookie_ends_with_its_password),
 		CASE(derived_salts_depend_on_the_name_and_the_secret),
 		CASE(bad_names_and_passwords_cannot_be_added),
+		CASE(the_longest_name_and_password_log_in),
+		CASE(a_proxy_with_the_secret_says_who_it_is),
+		CASE(logins_at_a_door_are_told),
 		CASE(hashes_of_couchdb_are_understood),
 		CASE(malformed_hashes_are_refused),
 		CASE(failing_allocations_never_let_anybody_in),

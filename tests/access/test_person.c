@@ -540,6 +540,22 @@ hashes_are_those_of_other_implementations(void **state)
 
 /* The salt and the keys of the example in RFC 7677. */
 static void
+a_salt_is_digits_and_no_longer_than_wanted(void **state)
+{
+	struct verifier v;
+
+	(void)state;
+	for (size_t n = 1; n <= sizeof(v.salt) / 2; n++) {
+		memset(&v, 0xaa, sizeof(v));
+		verifier_make_salt(&v, n);
+		assert_int_equal(v.salt_len, 2 * n);
+		assert_int_equal(strspn((const char *)v.salt, "0123456789abcdef"), 2 * n);
+		if (2 * n < sizeof(v.salt))
+			assert_int_equal((uint8_t)v.salt[2 * n], 0xaa);
+	}
+}
+
+static void
 hashes_are_read_from_ini_files(void **state)
 {
 #define HASH40 "0123456789abcdef0123456789abcdef01234567"
@@ -712,6 +728,7 @@ main(void)
 		T(lengths_of_scram_keys_in_a_record_are_checked),
 		T(a_login_upgrades_what_is_weaker_than_wanted),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
+		cmocka_unit_test(a_salt_is_digits_and_no_longer_than_wanted),
 		cmocka_unit_test(hashes_are_read_from_ini_files),
 		cmocka_unit_test(scram_keys_are_those_of_the_rfc),
 		cmocka_unit_test(scram_salts_are_fresh),

@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "access/auth_int.h"
 #include "access/auth_scram.h"
@@ -265,6 +266,37 @@ passwords_are_prepared(void **state)
 	}
 }
 
+/* From '!' to '~', and no comma. */
+static void
+a_nonce_has_any_printable_characters(void **state)
+{
+	struct fixture *f = *state;
+	struct auth_scram *s;
+	struct str answer;
+
+	assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=!~"), &f->client, f->arena, &s,
+					  &answer, &f->err),
+			 STATUS_OK);
+	assert_true(str_starts_with(answer, STR("r=!~")));
+	auth_scram_free(s);
+}
+
+/* Behind it there is nothing: the sanitizer would tell. */
+static void
+a_password_is_read_no_further_than_it_goes(void **state)
+{
+	struct scram a = { .rounds = ROUNDS, .salt_len = SCRAM_SALT_BYTES }, b = a;
+	char *password = malloc(4);
+
+	(void)state;
+	assert_non_null(password);
+	memcpy(password, "user", 4);
+	assert_true(scram_derive(str_of(password, 4), &a));
+	free(password);
+	assert_true(scram_derive(STR("user"), &b));
+	assert_memory_equal(a.stored_key, b.stored_key, sizeof(a.stored_key));
+}
+
 int
 main(void)
 {
@@ -277,7 +309,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_message_of_scram_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_proof_serves_one_login_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_nonce_has_any_printable_characters, setup,
+						teardown),
 		cmocka_unit_test(passwords_are_prepared),
+		cmocka_unit_test(a_password_is_read_no_further_than_it_goes),
 	};
 
 	return cmocka_run_group_tests_name("SCRAM", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "base/budget.h"
+#include "base/budget_room.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "loop/turn.h"
@@ -320,6 +320,88 @@ a_request_at_work_counts_a_flat_amount(void **state)
 }
 
 static void
+with_very_many_requests_each_has_enough_for_an_error(void **state)
+{
+	enum {
+		PARTS = 400, /* LIMIT / BUDGET_FREE_SHARE / PARTS is less than that */
+		FLOOR = 4 * 1024,
+	};
+	struct budget b;
+	static struct budget_part parts[PARTS];
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	for (size_t i = 0; i < PARTS; i++) {
+		budget_part_init(&parts[i], &b);
+		budget_enter(&parts[i]);
+	}
+	/* All else is taken, and what small requests may exceed it by, too. */
+	budget_count(&parts[0], LIMIT + LIMIT / BUDGET_SHORT_SHARE);
+	assert_true(budget_use(&parts[1], FLOOR));
+	assert_false(budget_use(&parts[1], 1));
+	assert_true(parts[1].refused);
+	/* A part that lasts has none of it. */
+	budget_part_last(&parts[2]);
+	assert_false(budget_use(&parts[2], 1));
+	for (size_t i = 0; i < PARTS; i++)
+		budget_part_release(&parts[i]);
+	budget_fini(&b);
+}
+
+static void
+what_can_be_less_is_less_from_half_of_the_budget_on(void **state)
+{
+	struct budget_part flat, p;
+	struct budget b;
+
+	(void)state;
+	assert_false(budget_is_half_held(NULL));
+	budget_init(&b, LIMIT);
+	budget_part_init(&flat, &b);
+	budget_part_init(&p, &b);
+	/* The flat amount of a request counts, too. */
+	budget_enter(&flat);
+	budget_count(&p, LIMIT / 2 - BUDGET_PART_BYTES);
+	assert_false(budget_is_half_held(&b));
+	budget_count(&p, 1);
+	assert_true(budget_is_half_held(&b));
+	budget_part_release(&flat);
+	assert_false(budget_is_half_held(&b));
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+static void
+requests_begin_while_half_of_the_share_of_short_ones_is_free(void **state)
+{
+	const size_t half = LIMIT / BUDGET_SHORT_SHARE / 2;
+	struct budget_part lasts, is_short;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&lasts, &b);
+	budget_part_init(&is_short, &b);
+	/* Short ones alone have all of it, and that half. */
+	budget_count(&is_short, LIMIT + half);
+	assert_true(budget_has_room(&b));
+	budget_count(&is_short, 1);
+	assert_false(budget_has_room(&b));
+	budget_part_release(&is_short);
+	/* However much others have that last, the half is theirs. */
+	budget_part_init(&is_short, &b);
+	budget_part_last(&lasts);
+	budget_count(&lasts, 2 * LIMIT);
+	budget_count(&is_short, half);
+	assert_true(budget_has_room(&b));
+	budget_count(&is_short, 1);
+	assert_false(budget_has_room(&b));
+	budget_part_release(&is_short);
+	budget_part_release(&lasts);
+	budget_fini(&b);
+}
+
+static void
 with_many_requests_little_is_free(void **state)
 {
 	enum {
@@ -567,6 +649,9 @@ main(void)
 		cmocka_unit_test(who_asks_for_more_than_all_gets_it_alone),
 		cmocka_unit_test(a_little_is_never_counted),
 		cmocka_unit_test(a_request_at_work_counts_a_flat_amount),
+		cmocka_unit_test(with_very_many_requests_each_has_enough_for_an_error),
+		cmocka_unit_test(what_can_be_less_is_less_from_half_of_the_budget_on),
+		cmocka_unit_test(requests_begin_while_half_of_the_share_of_short_ones_is_free),
 		cmocka_unit_test(with_many_requests_little_is_free),
 		cmocka_unit_test(those_who_stay_leave_room_for_short_requests),
 		cmocka_unit_test(who_waits_to_last_is_let_in_when_one_that_lasts_has_ended),

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -400,6 +401,150 @@ a_job_that_waits_for_a_group_is_not_refused(void **state)
 	lanes_fini(&q);
 }
 
+/* ---- Keys ---- */
+
+/* Two keys of one lane, one of another, and the lanes of all three. */
+static const uint16_t key_a[] = { 5 }, key_b[] = { 5 + LANES }, key_c[] = { 9 };
+static const uint16_t keys_a_c[] = { 5, 9 };
+
+static struct lanes_job
+job_with(const uint16_t *keys, size_t count)
+{
+	struct lanes_job job = { .small = true, .prompt = true, .keys = keys, .key_count = count };
+
+	for (size_t i = 0; i < count; i++)
+		job.lanes |= lanes_of_key(keys[i]);
+	return job;
+}
+
+static void
+jobs_of_different_keys_have_a_lane_together(void **state)
+{
+	struct lanes_job a = job_with(key_a, 1), b = job_with(key_b, 1);
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_take_keys(&q));
+	assert_true(a.lanes == b.lanes);
+	assert_true(lanes_enter(&q, &a));
+	assert_true(lanes_enter(&q, &b));
+	assert_int_equal(lanes_of_group(&a), 0);
+	lanes_leave(&q, &a, lanes_of_group(&a));
+	lanes_leave(&q, &b, lanes_of_group(&b));
+	lanes_fini(&q);
+}
+
+/* Behind one that waits for two keys nobody passes that wants one of them. */
+static void
+jobs_of_one_key_are_a_group_of_those_that_wait(void **state)
+{
+	struct lanes_job a = job_with(key_a, 1), b = job_with(key_b, 1);
+	struct lanes_job both = job_with(keys_a_c, 2), c = job_with(key_c, 1);
+	struct queued first, second;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_take_keys(&q));
+	assert_true(lanes_enter(&q, &a));
+	queue_job(&q, &first, &both);
+	queue_job(&q, &second, &c);
+	assert_true(lanes_enter(&q, &b));
+	lanes_leave(&q, &b, 0);
+	assert_false(atomic_load(&first.returned));
+	lanes_leave(&q, &a, 0);
+	pthread_join(first.thread, NULL);
+	pthread_join(second.thread, NULL);
+	assert_true(first.led);
+	assert_int_equal(first.others, 1);
+	assert_false(second.led);
+	lanes_fini(&q);
+}
+
+/* One without keys waits for all that have some in its lane, and those that come then for it. */
+static void
+a_job_without_keys_has_its_lane_for_itself(void **state)
+{
+	struct lanes_job a = job_with(key_a, 1), b = job_with(key_b, 1), c = job_with(key_c, 1);
+	struct queued alone, behind;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_take_keys(&q));
+	assert_true(lanes_enter(&q, &a));
+	assert_true(lanes_enter(&q, &b));
+	queue_one(&q, &alone, a.lanes, LONG_MS);
+	lanes_leave(&q, &b, 0);
+	queue_job(&q, &behind, &b);
+	assert_true(lanes_enter(&q, &c));
+	assert_int_equal(lanes_take_free(&q, a.lanes | c.lanes | lanes_of(1)), lanes_of(1));
+	lanes_leave(&q, &c, lanes_of(1));
+	assert_false(atomic_load(&alone.returned));
+	assert_false(atomic_load(&behind.returned));
+	lanes_leave(&q, &a, 0);
+	pthread_join(alone.thread, NULL);
+	pthread_join(behind.thread, NULL);
+	assert_true(alone.led);
+	assert_int_equal(alone.others, 0);
+	assert_true(behind.led);
+	lanes_fini(&q);
+}
+
+static void
+lanes_are_held_when_no_group_has_a_key_in_them(void **state)
+{
+	struct lanes_job a = job_with(key_a, 1), b = job_with(key_b, 1);
+	struct queued fence = { 0 }, behind;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_take_keys(&q));
+	assert_true(lanes_enter(&q, &a));
+	assert_true(lanes_enter(&q, &b));
+	fence.lanes = &q;
+	fence.job.lanes = a.lanes | lanes_of(1);
+	assert_int_equal(pthread_create(&fence.thread, NULL, hold, &fence), 0);
+	while (!is_fenced(&q))
+		usleep(100);
+	lanes_leave(&q, &a, 0);
+	queue_job(&q, &behind, &a);
+	assert_false(atomic_load(&fence.returned));
+	lanes_leave(&q, &b, 0);
+	pthread_join(fence.thread, NULL);
+	assert_false(atomic_load(&behind.returned));
+	lanes_release(&q, fence.job.lanes);
+	pthread_join(behind.thread, NULL);
+	assert_true(behind.led);
+	lanes_fini(&q);
+}
+
+static void
+two_groups_with_keys_run_at_a_time(void **state)
+{
+	struct lanes_job a = job_with(key_a, 1), b = job_with(key_b, 1), c = job_with(key_c, 1);
+	struct lanes_job other = { .lanes = lanes_of(1), .prompt = true };
+	struct queued third;
+	struct lanes q;
+
+	(void)state;
+	lanes_init(&q, 100);
+	assert_true(lanes_take_keys(&q));
+	assert_true(lanes_enter(&q, &a));
+	assert_true(lanes_enter(&q, &b));
+	queue_job(&q, &third, &c);
+	assert_true(lanes_enter(&q, &other));
+	lanes_leave(&q, &other, other.lanes);
+	assert_false(atomic_load(&third.returned));
+	lanes_leave(&q, &a, 0);
+	pthread_join(third.thread, NULL);
+	assert_true(third.led);
+	lanes_leave(&q, &b, 0);
+	lanes_fini(&q);
+}
+
 /* ---- Fibers of several loops ---- */
 
 enum {
@@ -408,6 +553,7 @@ enum {
 	ROUNDS = 60,
 	KEYS = 4, /* the first one half of the time */
 	GROUP = 16,
+	NAMED = 150, /* keys that jobs name, of LANES lanes */
 };
 
 struct crowd_loop {
@@ -426,14 +572,26 @@ static struct {
 	} fibers[LOOPS][FIBERS];
 	bool busy[KEYS];
 	unsigned counts[KEYS];
-	_Atomic unsigned jobs[KEYS], groups, largest, sum;
+	unsigned holders[NAMED], named_counts[NAMED];
+	_Atomic unsigned jobs[KEYS], groups, largest, sum, numbers;
 } crowd;
 
 struct crowd_job {
 	struct lanes_job lane; /* first */
 	unsigned key;
-	unsigned got; /* what the count was when it was run; 0: it was not */
+	uint16_t named[2]; /* the keys of one that has some */
+	unsigned got;      /* what the count was when it was run; 0: it was not */
 };
+
+static void
+crowd_note_group(unsigned size)
+{
+	assert_true(size <= GROUP);
+	for (unsigned most = atomic_load(&crowd.largest);
+	     size > most && !atomic_compare_exchange_weak(&crowd.largest, &most, size);)
+		;
+	atomic_fetch_add(&crowd.groups, 1);
+}
 
 static void
 crowd_lead(struct crowd_job *leader)
@@ -456,12 +614,45 @@ crowd_lead(struct crowd_job *leader)
 	if (leader->got % 3 == 0)
 		(void)event_wait(&never, clock_mono_ns() + 50000);
 	crowd.busy[leader->key] = false;
-	assert_true(size <= GROUP);
-	for (unsigned most = atomic_load(&crowd.largest);
-	     size > most && !atomic_compare_exchange_weak(&crowd.largest, &most, size);)
-		;
-	atomic_fetch_add(&crowd.groups, 1);
+	crowd_note_group(size);
 	lanes_leave(&crowd.lanes, &leader->lane, lanes_of_group(&leader->lane));
+}
+
+/* Of jobs with keys: nobody but the group has one of them. One without keys has its lanes. */
+static void
+crowd_lead_named(struct crowd_job *leader)
+{
+	struct event never;
+	unsigned size = 0, number = atomic_fetch_add(&crowd.numbers, 1) + 1;
+
+	for (struct crowd_job *j = leader; j; j = (struct crowd_job *)j->lane.group) {
+		assert_true(!j->lane.keys == !leader->lane.keys);
+		for (unsigned i = 0; i < 2; i++) {
+			unsigned key = j->named[i];
+
+			assert_true(!crowd.holders[key] || crowd.holders[key] == number);
+			crowd.holders[key] = number;
+			crowd.named_counts[key]++;
+		}
+		j->got = 1;
+		size++;
+		if (size % 5 == 0)
+			wait_yield();
+	}
+	event_init(&never);
+	if (number % 3 == 0)
+		(void)event_wait(&never, clock_mono_ns() + 50000);
+	for (struct crowd_job *j = leader; j; j = (struct crowd_job *)j->lane.group)
+		crowd.holders[j->named[0]] = crowd.holders[j->named[1]] = 0;
+	crowd_note_group(size);
+	lanes_leave(&crowd.lanes, &leader->lane, lanes_of_group(&leader->lane));
+}
+
+static void
+crowd_ends(struct crowd_fiber *f)
+{
+	if (--f->loop->left == 0)
+		loop_stop(&f->loop->loop);
 }
 
 static void
@@ -483,8 +674,34 @@ crowd_run(void *arg)
 		if (draw % 7 == 0)
 			wait_yield();
 	}
-	if (--f->loop->left == 0)
-		loop_stop(&f->loop->loop);
+	crowd_ends(f);
+}
+
+/* Two keys of NAMED for each job; one job in 16 names none, and has their lanes. */
+static void
+crowd_run_named(void *arg)
+{
+	struct crowd_fiber *f = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned draw = (unsigned)rand_r(&f->seed);
+		struct crowd_job job = { 0 };
+
+		job.named[0] = (uint16_t)(draw % NAMED);
+		job.named[1] = (uint16_t)(draw / NAMED % NAMED);
+		job.lane = job_with(job.named, 2);
+		job.lane.shares = draw / 7 % 4 == 0;
+		job.lane.prompt = draw % 3 == 0;
+		if (draw / 11 % 16 == 0)
+			job.lane.keys = NULL;
+		if (lanes_enter(&crowd.lanes, &job.lane))
+			crowd_lead_named(&job);
+		assert_int_equal(job.got, 1);
+		atomic_fetch_add(&crowd.sum, 1);
+		if (draw % 7 == 0)
+			wait_yield();
+	}
+	crowd_ends(f);
 }
 
 static void *
@@ -494,15 +711,17 @@ crowd_serve(void *arg)
 	return NULL;
 }
 
+/* Runs all fibers to their end. */
 static void
-fibers_of_several_loops_never_meet_at_a_lane(void **state)
+crowd_meet(void (*run)(void *arg))
 {
 	struct loop_config config = { .task_bytes = 1 << 20 };
 	struct err err;
 
-	(void)state;
+	memset(&crowd, 0, sizeof(crowd));
 	assert_int_equal(pool_new(1, &config.pool, &err), STATUS_OK);
 	lanes_init(&crowd.lanes, GROUP);
+	assert_true(lanes_take_keys(&crowd.lanes));
 	for (unsigned i = 0; i < LOOPS; i++) {
 		struct crowd_loop *l = &crowd.loops[i];
 
@@ -510,8 +729,7 @@ fibers_of_several_loops_never_meet_at_a_lane(void **state)
 		l->left = FIBERS;
 		for (unsigned j = 0; j < FIBERS; j++) {
 			crowd.fibers[i][j] = (struct crowd_fiber){ l, i * FIBERS + j + 1 };
-			assert_int_equal(task_spawn(&l->loop, crowd_run, &crowd.fibers[i][j]),
-					 STATUS_OK);
+			assert_int_equal(task_spawn(&l->loop, run, &crowd.fibers[i][j]), STATUS_OK);
 		}
 	}
 	for (unsigned i = 0; i < LOOPS; i++)
@@ -524,6 +742,27 @@ fibers_of_several_loops_never_meet_at_a_lane(void **state)
 		loop_fini(&crowd.loops[i].loop);
 	pool_free(config.pool);
 	lanes_fini(&crowd.lanes);
+}
+
+static void
+fibers_of_several_loops_never_meet_at_a_key(void **state)
+{
+	unsigned sum = 0;
+
+	(void)state;
+	crowd_meet(crowd_run_named);
+	assert_int_equal(atomic_load(&crowd.sum), LOOPS * FIBERS * ROUNDS);
+	for (unsigned i = 0; i < NAMED; i++)
+		sum += crowd.named_counts[i];
+	assert_int_equal(sum, 2 * LOOPS * FIBERS * ROUNDS);
+	assert_true(atomic_load(&crowd.largest) > 1);
+}
+
+static void
+fibers_of_several_loops_never_meet_at_a_lane(void **state)
+{
+	(void)state;
+	crowd_meet(crowd_run);
 	assert_int_equal(atomic_load(&crowd.sum), LOOPS * FIBERS * ROUNDS);
 	for (unsigned i = 0; i < KEYS; i++)
 		assert_int_equal(crowd.counts[i], atomic_load(&crowd.jobs[i]));
@@ -547,7 +786,13 @@ main(void)
 		cmocka_unit_test(a_job_that_waits_for_an_owed_lane_is_refused_in_time),
 		cmocka_unit_test(an_impatient_job_is_refused_where_a_group_takes_long),
 		cmocka_unit_test(a_job_that_waits_for_a_group_is_not_refused),
+		cmocka_unit_test(jobs_of_different_keys_have_a_lane_together),
+		cmocka_unit_test(jobs_of_one_key_are_a_group_of_those_that_wait),
+		cmocka_unit_test(a_job_without_keys_has_its_lane_for_itself),
+		cmocka_unit_test(lanes_are_held_when_no_group_has_a_key_in_them),
+		cmocka_unit_test(two_groups_with_keys_run_at_a_time),
 		cmocka_unit_test(fibers_of_several_loops_never_meet_at_a_lane),
+		cmocka_unit_test(fibers_of_several_loops_never_meet_at_a_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

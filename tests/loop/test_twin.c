@@ -8,6 +8,7 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "loop/hurry.h"
 #include "loop/task.h"
 #include "loop/turn.h"
 #include "twin.h"
@@ -570,6 +571,45 @@ fibers_that_compute_leave_no_processor_idle_that_nobody_waits_for(void **state)
 	twin_run_seeds(play_computers_and_small_fibers_with_processors_to_spare, 50);
 }
 
+/* Others are there all the time, and from the middle on the fibers that compute are to hurry. */
+
+static void
+hurrier(void *arg)
+{
+	struct event never;
+
+	(void)arg;
+	event_init(&never);
+	(void)event_wait(&never, clock_after_ms(COMPUTE_MS / 2));
+	compute.beside_others_ns = compute_total();
+	while (clock_mono_ns() < compute.until_ns) {
+		loop_hurry(&inside);
+		(void)event_wait(&never, clock_mono_ns() + COMPUTERS * STEP_SLICE_NS);
+	}
+	inside_ended();
+}
+
+static void
+play_computers_that_hurry(void)
+{
+	const uint64_t half_ns = COMPUTE_MS / 2 * CLOCK_NS_PER_MS;
+
+	compute_begin();
+	twin_script(small_elsewhere_always, NULL);
+	inside_spawn(hurrier, NULL);
+	inside_run();
+	twin_check(compute.beside_others_ns <=
+		   half_ns * (LOOP_LATER_PERCENT + 10) / 100 + LOOP_OTHERS_NS);
+	twin_check(compute_total() - compute.beside_others_ns >= half_ns * 7 / 10);
+}
+
+static void
+fibers_that_compute_continue_at_once_where_they_are_to_hurry(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_computers_that_hurry, 50);
+}
+
 /* Many fibers that are ready at once, each for less than a slice. */
 
 enum {
@@ -881,6 +921,7 @@ main(void)
 		cmocka_unit_test(fibers_that_compute_have_all_the_time_that_nobody_else_wants),
 		cmocka_unit_test(fibers_that_compute_leave_the_processor_idle_beside_small_ones),
 		cmocka_unit_test(fibers_that_compute_leave_no_processor_idle_that_nobody_waits_for),
+		cmocka_unit_test(fibers_that_compute_continue_at_once_where_they_are_to_hurry),
 		cmocka_unit_test(many_fibers_that_use_parts_of_slices_let_sockets_have_their_turn),
 		cmocka_unit_test(many_deadlines_that_come_at_once_let_sockets_have_their_turn),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),

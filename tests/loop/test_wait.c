@@ -14,6 +14,7 @@
 #include "loop/fiber.h"
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "loop/pause.h"
 #include "loop/pool.h"
 #include "loop/task.h"
 #include "loop/wait.h"
@@ -48,6 +49,19 @@ a_thread_waits_until_another_sets_the_event(void **state)
 	event_set(&e);
 	assert_true(event_wait(&e, 0));
 	pthread_join(thread, NULL);
+}
+
+static void
+a_pause_lasts_as_long_as_it_says(void **state)
+{
+	uint64_t begin = clock_mono_ns();
+
+	(void)state;
+	wait_pause(20);
+	assert_true(clock_mono_ns() >= begin + 20 * CLOCK_NS_PER_MS);
+	/* What is over is not waited for. */
+	wait_pause_until(begin);
+	wait_pause_until(0);
 }
 
 static void
@@ -385,6 +399,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_waits_until_another_sets_the_event),
+		cmocka_unit_test(a_pause_lasts_as_long_as_it_says),
 		cmocka_unit_test(the_deadline_ends_a_wait),
 		cmocka_unit_test(a_late_setter_does_no_harm),
 		cmocka_unit_test(no_wake_is_lost),

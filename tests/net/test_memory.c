@@ -50,6 +50,8 @@ door_answer(struct net_stream *s, size_t n)
 	status = net_stream_read(s, n, COST * n, &in);
 	twin_check(status != STATUS_OK || in.len == n);
 	twin_check(budget_held(session->part.budget) <= LIMIT_BYTES + LIMIT_BYTES / 4);
+	/* Also if it has waited for its bytes or for memory, without that. */
+	twin_check(status != STATUS_OK || session->work.used_bytes == NET_WORK_BYTES);
 	budget_settle(&session->part);
 	if (status == STATUS_OK)
 		return STR("read\n");
@@ -70,6 +72,7 @@ door_serve(struct net_stream *s, void *arg)
 	(void)arg;
 	twin_check(budget_held(net_stream_session(s)->part.budget) <=
 		   LIMIT_BYTES + LIMIT_BYTES / 4);
+	twin_check(net_stream_session(s)->work.used_bytes == NET_WORK_BYTES);
 	if (net_stream_peek(s, HEAD_BYTES, &in) != STATUS_OK)
 		return false;
 	memcpy(&n, in.ptr, sizeof(n));

@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "serve/clients.h"
+#include "serve/wanted.h"
 
 enum {
 	ENDS = 1 << 0,
-	LASTS = 1 << 1,
-	PASSES = 1 << 2,
+	PASSES = 1 << 1,
 	COUNT = 5,
 	THREADS = 4,
 	ROUNDS = 300,
@@ -32,7 +32,8 @@ static struct client clients[COUNT];
 static void
 client_begin(struct client *c, const char *peer)
 {
-	clients_entry_init(&c->entry, &all, str_from_cstr(peer));
+	clients_entry_init(&c->entry, &all, NULL);
+	(void)snprintf(c->entry.peer, sizeof(c->entry.peer), "%s", peer);
 	c->blocked = 0;
 	clients_add(&c->entry);
 }
@@ -48,7 +49,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	clients_init(&all, ENDS, LASTS);
+	clients_init(&all, ENDS);
 	for (size_t i = 0; i < COUNT; i++)
 		client_begin(&clients[i], "127.0.0.1:40312");
 	return 0;
@@ -136,13 +137,7 @@ texts_are_what_was_set_last(void **state)
 
 static const char *const classes[] = { "any" };
 
-static void
-end_op(struct ops_op *op)
-{
-	clients_signal(op->client, LASTS);
-}
-
-OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, end_op);
+OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, clients_end_op_of);
 
 static void
 do_nothing(struct clients_entry *e)
@@ -210,14 +205,13 @@ signals_last_as_long_as_what_they_end(void **state)
 	struct clients_entry *e = &clients[0].entry;
 
 	(void)state;
-	clients_signal(e, LASTS | PASSES);
+	clients_signal(e, PASSES);
 	assert_false(event_is_set(&e->ended));
-	assert_int_equal(clients_wait_end(e), LASTS | PASSES);
-	assert_int_equal(clients_wait_end(e), LASTS);
-	do_nothing(e);
+	assert_int_equal(clients_wait_end(e), PASSES);
 	assert_int_equal(clients_wait_end(e), 0);
-	clients_signal(e, ENDS | LASTS);
+	clients_signal(e, ENDS | PASSES);
 	assert_true(event_is_set(&e->ended));
+	assert_int_equal(clients_wait_end(e), ENDS | PASSES);
 	do_nothing(e);
 	assert_int_equal(clients_wait_end(e), ENDS);
 	assert_int_equal(clients_wait_end(e), ENDS);
@@ -281,6 +275,7 @@ an_operation_is_ended_by_its_number(void **state)
 {
 	struct clients_entry *e = &clients[2].entry;
 	bool asked = false;
+	struct event *wake;
 	uint64_t op;
 
 	(void)state;
@@ -289,12 +284,16 @@ an_operation_is_ended_by_its_number(void **state)
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	op = e->op.id;
 	assert_ptr_equal(e->op.peer, e->peer);
+	wake = clients_wait_begin(e);
+	assert_non_null(wake);
 	clients_end_op(op, is_named_anna, &asked);
 	assert_true(asked);
-	assert_int_equal(clients_signals(e), 0);
+	assert_false(wanted_is_ended(&e->op) || event_is_set(wake));
 	clients_set_user(e, STR("anna"), true);
 	clients_end_op(op, is_named_anna, &asked);
-	assert_int_equal(clients_signals(e), LASTS);
+	assert_true(wanted_is_ended(&e->op) && event_is_set(wake));
+	assert_int_equal(clients_wait_end(e), 0);
+	assert_null(clients_wait_begin(e)); /* what has ended waits for nothing more */
 	clients_op_end(e);
 	/* The next one has another number, and nobody has ended it. */
 	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
@@ -303,7 +302,7 @@ an_operation_is_ended_by_its_number(void **state)
 	asked = false;
 	clients_end_op(op, is_named_anna, &asked);
 	assert_false(asked);
-	assert_int_equal(clients_signals(e), 0);
+	assert_false(wanted_is_ended(&e->op));
 	clients_op_end(e);
 }
 

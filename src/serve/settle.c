@@ -1,0 +1,18 @@
+#include "serve/settle.h"
+
+#include "net/session.h"
+
+void
+settle_buffer(struct buf *b)
+{
+	if (b->cap > SETTLE_KEPT_BYTES)
+		buf_release(b);
+	buf_clear(b);
+}
+
+void
+settle_request(struct clients_entry *e)
+{
+	ops_leave(&e->op);
+	budget_settle(&net_stream_session(e->stream)->part);
+}
