@@ -1,5 +1,21 @@
 #include "catalog/caches.h"
 
+#include "catalog/shared.h"
+
+static struct catalog_tallies *shared;
+
+void
+catalog_tallies_share(struct catalog_tallies *tallies)
+{
+	shared = tallies;
+}
+
+struct catalog_tallies *
+catalog_tallies_shared(void)
+{
+	return shared;
+}
+
 void
 catalog_caches_init(struct catalog_caches *c)
 {
@@ -24,7 +40,12 @@ catalog_caches_take(struct catalog_caches *c)
 	if (c->count)
 		cache = c->idle[--c->count];
 	pthread_mutex_unlock(&c->lock);
-	return cache ? cache : catalog_cache_new();
+	if (cache)
+		return cache;
+	cache = catalog_cache_new();
+	if (cache)
+		catalog_cache_share(cache, shared);
+	return cache;
 }
 
 void

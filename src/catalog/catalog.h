@@ -58,6 +58,8 @@ struct catalog_db {
 	struct catalog_tally *tally; /* what writers know of its counters by range; NULL: nothing */
 	void *extension; /* what the kind keeps with an opened database; NULL: nothing */
 	bool bare;       /* opened by catalog_open_bare(): tally and extension have not been read */
+	/* It was opened with a cache, so whoever has it has read the metadata version. */
+	bool by_version;
 };
 
 struct catalog_db *catalog_db_ref(struct catalog_db *db);

@@ -8,6 +8,7 @@
 #include "kv/prefix.h"
 #include "catalog/admit.h"
 #include "catalog/catalog_int.h"
+#include "catalog/shared.h"
 #include "catalog/records.h"
 #include "catalog/store_format.h"
 #include "catalog/tally_int.h"
@@ -162,11 +163,11 @@ transaction_has_written(const struct kv_tx *tx)
  * is waited for, so all of it is one round trip.
  */
 static enum status
-open_rest(struct kv_tx *tx, struct catalog_cache *cache, struct catalog_db *db, struct err *err)
+open_rest(struct kv_tx *tx, struct catalog_tallies *tallies, struct catalog_db *db, struct err *err)
 {
 	AUTO(catalog_guide_scan_end) struct catalog_guide_scan scan = { 0 };
 
-	TRY(catalog_tally_open(tx, cache ? catalog_cache_tallies(cache) : NULL, db, &scan));
+	TRY(catalog_tally_open(tx, tallies, db, &scan));
 	if (db->kind->extend)
 		TRY(db->kind->extend(tx, db, &db->extension, err));
 	return catalog_tally_opened(db, &scan);
@@ -188,8 +189,9 @@ open_description(struct kv_tx *tx, struct catalog_cache *cache, const struct cat
 	if (!db)
 		return STATUS_NOMEM;
 	db->bare = bare;
+	db->by_version = cache != NULL;
 	if (!bare)
-		status = open_rest(tx, cache, db, err);
+		status = open_rest(tx, cache ? catalog_cache_tallies(cache) : NULL, db, err);
 	if (status != STATUS_OK) {
 		catalog_db_unref(db);
 		return status;
@@ -237,6 +239,26 @@ catalog_open(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space s
 	     struct str name, struct catalog_db **ret, struct err *err)
 {
 	return open_as(tx, cache, space, name, false, ret, err);
+}
+
+enum status
+catalog_open_stored(struct kv_tx *tx, enum catalog_space space, struct str name,
+		    struct catalog_db **ret, struct err *err)
+{
+	struct catalog_db description;
+	struct catalog_db *db;
+	enum status status;
+
+	TRY(catalog_description_get(tx, space, name, &description, err));
+	db = catalog_db_new(&description);
+	if (!db)
+		return STATUS_NOMEM;
+	status = open_rest(tx, catalog_tallies_shared(), db, err);
+	if (status == STATUS_OK)
+		*ret = db;
+	else
+		catalog_db_unref(db);
+	return status;
 }
 
 enum status

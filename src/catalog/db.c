@@ -26,6 +26,7 @@ catalog_db_new(const struct catalog_db *from)
 	c->db = *from;
 	c->db.tally = NULL;
 	c->db.extension = NULL;
+	c->db.by_version = false;
 	atomic_init(&c->refs, 1);
 	memcpy(c->bytes, from->name.ptr, from->name.len);
 	memcpy(c->bytes + from->name.len, prefix.ptr, prefix.len);

@@ -390,20 +390,37 @@ guide_range_find(const struct catalog_guide *guide, size_t list, struct str tail
 	return lo;
 }
 
+/* The keys in front of a range and, with them, in it. */
+static void
+guide_range_counts(const struct catalog_guide *guide, size_t list, size_t range, uint64_t *ret_low,
+		   uint64_t *ret_high)
+{
+	uint64_t low = range ? guide->before[list][range - 1] : 0;
+	uint64_t high = range < guide->counts[list] ? guide->before[list][range]
+						    : guide->totals[list];
+
+	*ret_low = low;
+	*ret_high = high > low ? high : low;
+}
+
 bool
-catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, uint64_t *ret)
+catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str begin, struct str end,
+		       uint64_t *ret)
 {
 	struct catalog_guide *guide = catalog_guide_get(db);
 	bool knows = guide && guide->counts[list] >= CATALOG_TALLY_ESTIMATE_MARKS;
 
 	if (knows) {
-		size_t range = guide_range_find(guide, list, at);
-		size_t marks = guide->counts[list];
-		uint64_t low = range ? guide->before[list][range - 1] : 0;
-		uint64_t high = range < marks ? guide->before[list][range] : guide->totals[list];
+		size_t first = guide_range_find(guide, list, begin);
+		size_t last = guide_range_find(guide, list, end);
+		uint64_t low, high, from, to;
 
-		/* Somewhere in the range. */
-		*ret = high > low ? low + (high - low) / 2 : low;
+		guide_range_counts(guide, list, first, &low, &high);
+		from = low + (high - low) / 2;
+		guide_range_counts(guide, list, last, &low, &high);
+		to = low + (high - low) / 2;
+		/* Ranges end where groups begin, and who asks for a group means all of it. */
+		*ret = first == last ? high - low : to > from ? to - from : 0;
 	}
 	catalog_guide_unref(guide);
 	return knows;

@@ -100,11 +100,13 @@ MUST_USE enum status catalog_tally_rank(struct kv_tx *tx, const struct catalog_d
 					struct str at, bool behind, uint64_t *ret);
 
 /*
- * Roughly what catalog_tally_rank() says, by what this process has last read of the counters: for
- * planning. Reads nothing, and costs the logarithm of their number. Returns false if the list has
- * too few ranges to tell.
+ * Roughly how many keys lie from `begin` to `end`, which is not below it, by what this process has
+ * last read of the counters: for planning. Of two places in one range it says all of that range.
+ * Reads nothing, and costs the logarithm of their number. Returns false if the list has too few
+ * ranges to tell.
  */
-bool catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str at, uint64_t *ret);
+bool catalog_tally_estimate(const struct catalog_db *db, size_t list, struct str begin,
+			    struct str end, uint64_t *ret);
 
 /*
  * Cuts the list into at most `parts` parts of about as many keys each, where the ranges allow it,

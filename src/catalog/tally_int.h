@@ -121,6 +121,8 @@ struct catalog_tally {
 	struct catalog_guide *guide; /* under `lock`; NULL: all keys are one range */
 	atomic_uint_fast64_t noted;  /* keys added and removed since it was last tended */
 	atomic_bool queued;
+	/* Threads that tend it by themselves: the background leaves it to them. */
+	atomic_uint tending;
 	uint64_t tended_ns; /* only the thread that tends uses this and `more` */
 	bool more;          /* the last call left work */
 	char bytes[];       /* of the copy: the name, then the prefix */

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 
+#include "catalog/stretches.h"
 #include "catalog/tally_int.h"
 
 enum status
@@ -33,6 +34,42 @@ catalog_tally_cut(struct kv_tx *tx, const struct catalog_db *db, size_t list, si
 	}
 	*ret_count = count;
 	*ret_keys = all.total;
+	return STATUS_OK;
+}
+
+enum status
+catalog_tally_stretches(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+			struct arena *arena, struct catalog_stretch **ret, size_t *ret_count)
+{
+	struct catalog_ranges all;
+	size_t count = 0;
+
+	*ret_count = 0;
+	TRY(catalog_ranges_read(tx, db, list, arena, &all));
+	*ret = arena_alloc(arena, (all.count + 1) * sizeof(**ret));
+	if (!*ret)
+		return STATUS_LIMIT;
+	/* Keys that are in no range may be anywhere. */
+	if (all.rest)
+		return STATUS_OK;
+	for (size_t i = 0; i < all.count; i++) {
+		const struct catalog_range *range = &all.ranges[i];
+		struct catalog_stretch *last = count ? &(*ret)[count - 1] : NULL;
+
+		if (last && str_cmp(range->lo, last->hi) < 0) {
+			/* A part of a sum may be negative, and the whole is not. */
+			last->keys += (uint64_t)range->count;
+			if (str_cmp(range->hi, last->hi) > 0)
+				last->hi = range->hi;
+		} else {
+			(*ret)[count++] = (struct catalog_stretch){ range->lo, range->hi,
+								    (uint64_t)range->count };
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		if ((int64_t)(*ret)[i].keys < 0)
+			return STATUS_CORRUPT;
+	*ret_count = count;
 	return STATUS_OK;
 }
 

@@ -255,6 +255,60 @@ pieces_tidy(struct tend *t, size_t first, uint64_t keys)
 	}
 }
 
+/* Where a piece may end: the keys in front of the place, since the piece began. */
+struct cutting {
+	struct buf best; /* the place, as far as one was found */
+	uint64_t best_keys;
+	uint64_t keys;   /* since the piece began */
+	struct buf last; /* key */
+};
+
+static void
+cutting_release(struct cutting *c)
+{
+	buf_release(&c->best);
+	buf_release(&c->last);
+}
+
+/*
+ * Looks at the place between the last key and the next one. A piece ends behind about `wanted`
+ * keys, half of them more or less, where the place has the fewest bytes: there keys begin that have
+ * less in common with those before than others. So groups of keys that begin alike, such as entries
+ * of one value, mostly have ranges of their own, whose counters tell how many they are.
+ */
+static enum status
+cutting_look(struct cutting *c, uint64_t wanted, struct str next)
+{
+	struct str at;
+
+	if (c->keys < wanted / 2 || !c->keys)
+		return STATUS_OK;
+	at = shortest_separator(buf_str(&c->last), next);
+	if (at.len > CATALOG_MARK_BYTES)
+		return STATUS_OK;
+	/* Of equal ones the one next to `wanted`. */
+	if (c->best_keys && at.len >= c->best.len + (c->keys <= wanted))
+		return STATUS_OK;
+	c->best_keys = c->keys;
+	buf_set(&c->best, at);
+	return buf_status(&c->best);
+}
+
+/* Ends a piece at the best place; the next one begins there. */
+static enum status
+cutting_cut(struct tend *t, struct cutting *c, struct str *lo)
+{
+	struct str cut = arena_dup(t->arena, buf_str(&c->best));
+
+	if (!cut.ptr)
+		return STATUS_LIMIT;
+	TRY(piece_add(t, *lo, cut, c->best_keys));
+	*lo = cut;
+	c->keys -= c->best_keys;
+	c->best_keys = 0;
+	return STATUS_OK;
+}
+
 /*
  * Counts the keys of lo <= key < hi and cuts them into pieces. After `*left` keys it stops at the
  * end of a piece and sets `*ret_whole` to false.
@@ -264,14 +318,15 @@ pieces_count(struct tend *t, struct str lo, struct str hi, uint64_t *left, bool 
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf last = CATALOG_KEY_INIT;
+	AUTO(cutting_release)
+	struct cutting c = { .best = CATALOG_KEY_INIT, .last = CATALOG_KEY_INIT };
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
 					    .mode = KV_SNAPSHOT };
 	size_t first = t->pieces_count, prefix_len;
-	uint64_t keys = 0, all = 0;
 	struct kv_pair pair;
 	enum status status;
+	uint64_t all = 0;
 
 	catalog_key_list(&begin, t->db, t->list);
 	prefix_len = begin.len;
@@ -284,32 +339,25 @@ pieces_count(struct tend *t, struct str lo, struct str hi, uint64_t *left, bool 
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
 		struct str tail = str_skip(pair.key, prefix_len);
 
-		if (keys >= t->wanted) {
-			struct str cut = shortest_separator(buf_str(&last), tail);
-
-			if (cut.len <= CATALOG_MARK_BYTES) {
-				cut = arena_dup(t->arena, cut);
-				if (!cut.ptr)
-					return STATUS_LIMIT;
-				TRY(piece_add(t, lo, cut, keys));
-				lo = cut;
-				keys = 0;
-				if (all >= *left) {
-					*left = 0;
-					*ret_whole = false;
-					return STATUS_OK;
-				}
+		TRY(cutting_look(&c, t->wanted, tail));
+		if (c.best_keys && c.keys >= t->wanted + t->wanted / 2) {
+			TRY(cutting_cut(t, &c, &lo));
+			if (all >= *left) {
+				*left = 0;
+				*ret_whole = false;
+				return STATUS_OK;
 			}
 		}
-		keys++;
+		c.keys++;
 		all++;
-		buf_clear(&last);
-		buf_append_str(&last, tail);
-		TRY(buf_status(&last));
+		buf_set(&c.last, tail);
+		TRY(buf_status(&c.last));
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;
-	TRY(piece_add(t, lo, hi, keys));
+	if (c.best_keys && c.keys > t->wanted)
+		TRY(cutting_cut(t, &c, &lo));
+	TRY(piece_add(t, lo, hi, c.keys));
 	pieces_tidy(t, first, all);
 	*left -= all < *left ? all : *left;
 	*ret_whole = true;
@@ -824,7 +872,8 @@ catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool n
 		tally = all->queue[0];
 		memmove(all->queue, all->queue + 1, --all->queued * sizeof(struct catalog_tally *));
 		pthread_mutex_unlock(&all->lock);
-		if (tally_is_due(tally, now)) {
+		if (!atomic_load_explicit(&tally->tending, memory_order_relaxed) &&
+		    tally_is_due(tally, now)) {
 			one = tally_tend_one(store, tally, ret_more, err);
 		} else {
 			*ret_more = *ret_more || tally->more;
@@ -840,5 +889,12 @@ enum status
 catalog_tally_tend(struct kv_store *store, const struct catalog_db *db, uint64_t range_keys,
 		   bool *ret_more, struct err *err)
 {
-	return tend_db(store, db, db->tally, range_keys, ret_more, err);
+	enum status status;
+
+	if (db->tally)
+		atomic_fetch_add_explicit(&db->tally->tending, 1, memory_order_relaxed);
+	status = tend_db(store, db, db->tally, range_keys, ret_more, err);
+	if (db->tally)
+		atomic_fetch_sub_explicit(&db->tally->tending, 1, memory_order_relaxed);
+	return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "loop/pause.h"
 
 enum {
 	RANGE_UNITS = 10000,
@@ -147,14 +148,11 @@ static void
 range_pace(const struct catalog_verify *v, uint64_t begun_ns, uint64_t bytes)
 {
 	uint64_t due_ns, rate = v->options->rate_bytes;
-	struct event never;
 
 	if (!rate)
 		return;
 	due_ns = begun_ns + (uint64_t)((double)bytes / (double)rate * 1e9);
-	event_init(&never);
-	if (clock_mono_ns() < due_ns)
-		(void)event_wait(&never, due_ns);
+	wait_pause_until(due_ns);
 }
 
 /*

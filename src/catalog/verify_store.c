@@ -336,10 +336,26 @@ root_clock(struct store_check *s, struct tuple_reader *k, const struct kv_pair *
 		catalog_verify_unreadable(s->v, status, &err, pair->key, "not what clocks showed");
 }
 
+/* The check of a part of the root that the catalog does not know; NULL: there is no such part. */
+static catalog_root_check *
+root_check_of(uint64_t part)
+{
+	const struct catalog_kind *kind;
+
+	for (size_t i = 0; i < CATALOG_ROOT_CHECKS && root_checks[i].check; i++)
+		if (root_checks[i].part == part)
+			return root_checks[i].check;
+	/* Some parts are a kind's own. */
+	for (size_t i = 0; (kind = catalog_kind_at(i)) != NULL; i++)
+		if (kind->verify_root && kind->root_part == part)
+			return kind->verify_root;
+	return NULL;
+}
+
 static enum status
 root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader k)
 {
-	const struct catalog_kind *kind;
+	catalog_root_check *check;
 	uint64_t part, format;
 
 	if (tuple_next_u64(&k, &part) != STATUS_OK)
@@ -384,20 +400,13 @@ root_pair(struct store_check *s, const struct kv_pair *pair, struct tuple_reader
 		return STATUS_OK;
 	case KV_ROOT_UPLOADS:
 	default:
-		for (size_t i = 0; i < CATALOG_ROOT_CHECKS && root_checks[i].check; i++)
-			if (root_checks[i].part == part) {
-				root_checks[i].check(s->v, k, pair);
-				return s->v->failed;
-			}
-		/* Some parts are a kind's own. */
-		for (size_t i = 0; (kind = catalog_kind_at(i)) != NULL; i++)
-			if (kind->verify_root && kind->root_part == part) {
-				kind->verify_root(s->v, k, pair);
-				return STATUS_OK;
-			}
-		catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
-				     "the store has no such key");
-		return STATUS_OK;
+		check = root_check_of(part);
+		if (check)
+			check(s->v, k, pair);
+		else
+			catalog_verify_found(s->v, CATALOG_FINDING_KEY, pair->key,
+					     "the store has no such key");
+		return s->v->failed;
 	}
 }
 
