@@ -61,7 +61,11 @@ bool import_stopped(void);
 MUST_USE enum status import_state_read(const struct import *i, char **ret, struct err *err);
 /* True if it is time to write it; the end of a part of the work may write it at any time. */
 bool import_state_due(struct import *i);
-/* Replaces the file. Nothing without a file. */
+/*
+ * Replaces the file, and returns when it outlives a power failure. Nothing without a file. An
+ * import writes it before it changes anything at the target: begun again without one, it would take
+ * what it has copied itself for what the target had before.
+ */
 MUST_USE enum status import_state_write(const struct import *i, struct str text, struct err *err);
 /* All is done: the next import begins anew. */
 void import_state_remove(const struct import *i);

@@ -49,8 +49,12 @@ open_stream(struct mongo *m, mongoc_change_stream_t **ret, struct err *err)
 	db = m->only ? mongoc_client_get_database(m->source, m->only) : NULL;
 	stream = db ? mongoc_database_watch(db, &pipeline, &options)
 		    : mongoc_client_watch(m->source, &pipeline, &options);
-	/* The first look says whether there can be one; an event that it brings is applied. */
-	if (mongoc_change_stream_next(stream, &event)) {
+	/*
+	 * The first look says whether there can be one. An event that it brings to an import that
+	 * begins is not applied: nothing is copied yet, so the copy has what it tells, and the
+	 * state, without which nothing may be written to the target, is not there yet.
+	 */
+	if (mongoc_change_stream_next(stream, &event) && resumes) {
 		m->has_stream = true;
 		status = mongo_apply(m, event, err);
 	}
@@ -200,23 +204,47 @@ copy_databases(struct mongo *m, char **names, struct err *err)
 	return STATUS_OK;
 }
 
+/* Whether the source can be asked at all: a stream that is not there says nothing of that. */
+static enum status
+ask_source(struct mongo *m, struct err *err)
+{
+	bson_t command = BSON_INITIALIZER;
+	bson_error_t why;
+	bool ok;
+
+	BSON_APPEND_INT32(&command, "ping", 1);
+	ok = mongoc_client_command_simple(m->source, "admin", &command, NULL, NULL, &why);
+	bson_destroy(&command);
+	return ok ? STATUS_OK : mongo_failed("the source", &why, err);
+}
+
+/* Copies what there is once the stream is open: it tells of all that comes later. */
+static enum status
+copy_all(struct mongo *m, struct err *err)
+{
+	bson_error_t why;
+	char **names = mongoc_client_get_database_names_with_opts(m->source, NULL, &why);
+	enum status status;
+
+	if (!names)
+		return mongo_failed("the source", &why, err);
+	status = copy_databases(m, names, err);
+	bson_strfreev(names);
+	return status;
+}
+
 static enum status
 mongo_run(struct mongo *m, struct err *err)
 {
 	mongoc_change_stream_t *stream;
-	bson_error_t why;
 	enum status status;
-	char **names;
 
 	TRY(mongo_state_read(m, err));
-	names = mongoc_client_get_database_names_with_opts(m->source, NULL, &why);
-	if (!names)
-		return mongo_failed("the source", &why, err);
-	status = open_stream(m, &stream, err);
-	if (status == STATUS_OK && m->import->state)
-		status = mongo_state_write(m, err);
+	TRY(ask_source(m, err));
+	TRY(open_stream(m, &stream, err));
+	status = mongo_state_write(m, err);
 	if (status == STATUS_OK)
-		status = copy_databases(m, names, err);
+		status = copy_all(m, err);
 	if (status == STATUS_OK && stream && !import_stopped())
 		status = drain_stream(m, stream, err);
 	if (status == STATUS_OK && import_stopped()) {
@@ -226,7 +254,6 @@ mongo_run(struct mongo *m, struct err *err)
 		import_state_remove(m->import);
 	}
 	mongoc_change_stream_destroy(stream);
-	bson_strfreev(names);
 	return status;
 }
 

@@ -5,9 +5,11 @@
  *
  * == Going on after an end ==
  *
- * The state is where SCAN was. What was changed in between was told to nobody. So an import that
- * goes on has a second turn, over the keys that the source says were used since (OBJECT IDLETIME).
- * If the target was empty at the beginning it also removes there what the source has no more.
+ * The state is where SCAN was, and since when changes at the source may not be at the target: those
+ * that events told of and that were not copied yet, and those that were told to nobody. So an
+ * import that goes on has a second turn, over the keys that the source says were used since (OBJECT
+ * IDLETIME). If the target was empty at the beginning it also removes there what the source has no
+ * more.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +40,8 @@ struct redis {
 	/* The state. */
 	unsigned database;
 	char cursor[CURSOR_BYTES];
-	time_t missed; /* since when nobody may have told of changes; 0: they were all heard */
+	time_t missed; /* by a process before: its changes since then; 0: this one is the first */
+	time_t heard;  /* all that was changed before then is at the target, or not copied yet */
 	bool target_was_empty; /* at the beginning */
 };
 
@@ -74,7 +77,7 @@ state_write(struct redis *r, struct err *err)
 
 	(void)snprintf(text, sizeof(text), "redis %u %s %lld %d\n", r->database,
 		       r->cursor[0] ? r->cursor : "0",
-		       (long long)(r->missed ? r->missed : time(NULL)), (int)r->target_was_empty);
+		       (long long)(r->missed ? r->missed : r->heard), (int)r->target_was_empty);
 	return import_state_write(r->import, str_from_cstr(text), err);
 }
 
@@ -139,14 +142,19 @@ events_take(struct redis *r, uint64_t wait_ms, struct err *err)
 		/* pmessage, the pattern, __keyevent@0__:set, the key */
 		if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
 		    sscanf(reply->element[2]->str, "__keyevent@%u__", &database) == 1 &&
-		    database < DATABASES && r->database_wanted[database]) {
+		    database < DATABASES) {
 			uint32_t head[2] = { database, (uint32_t)reply->element[3]->len };
 
+			/* It may have had no keys when the import began. */
+			r->database_wanted[database] = true;
 			buf_append(&r->changed, (const char *)head, sizeof(head));
 			buf_append_str(&r->changed, reply_text(reply->element[3]));
 		}
 		freeReplyObject(reply);
 	}
+	/* Keys that wait here are lost with the process: a moment when none does is behind them. */
+	if (r->events && r->changed.len == 0)
+		r->heard = time(NULL);
 	return buf_status(&r->changed);
 }
 
@@ -189,17 +197,16 @@ look_at_target(struct redis *r, struct err *err)
 	return STATUS_OK;
 }
 
-/* Which databases there are, by lines as "db0:keys=12,…". */
+/* Which databases have keys, by lines as "db0:keys=12,…": adds them to `found`, and counts them. */
 static enum status
-find_databases(struct redis *r, size_t *ret_count, struct err *err)
+find_databases(struct redis *r, struct link *link, bool *found, size_t *ret_count, struct err *err)
 {
 	redisReply *reply;
 	char *line;
 
-	TRY(link_ask(r->keys.source, &reply, err, "INFO", "keyspace", NULL));
+	TRY(link_ask(link, &reply, err, "INFO", "keyspace", NULL));
 	if (reply_is_error(reply)) {
-		err_set(err, STATUS_FORBIDDEN, "%s: INFO: %s", link_name(r->keys.source),
-			reply->str);
+		err_set(err, STATUS_FORBIDDEN, "%s: INFO: %s", link_name(link), reply->str);
 		freeReplyObject(reply);
 		return STATUS_FORBIDDEN;
 	}
@@ -213,7 +220,7 @@ find_databases(struct redis *r, size_t *ret_count, struct err *err)
 			import_misfit(r->import, "the database %u", database);
 			continue;
 		}
-		r->database_wanted[database] = true;
+		found[database] = true;
 		(*ret_count)++;
 	}
 	freeReplyObject(reply);
@@ -296,14 +303,18 @@ static enum status
 catch_up(struct redis *r, struct err *err)
 {
 	long idle_s = (long)(time(NULL) - r->missed) + IDLE_SLACK_S;
+	bool left[DATABASES] = { false };
+	size_t count = 0;
 
 	TRY(copy_databases(r, 0, idle_s, err));
 	if (!r->target_was_empty)
 		import_misfit(r->import,
 			      "what was deleted while no import ran: the target had keys of its "
 			      "own, so that nothing is removed there");
+	/* Not those of the source: it may have no key left in one of them. */
+	TRY(find_databases(r, r->keys.target, left, &count, err));
 	for (unsigned n = 0; n < DATABASES && r->target_was_empty && !import_stopped(); n++)
-		if (r->database_wanted[n]) {
+		if (left[n]) {
 			TRY(redis_keys_select(&r->keys, n, err));
 			TRY(redis_keys_prune(&r->keys, err));
 		}
@@ -357,14 +368,19 @@ redis_run(struct redis *r, struct err *err)
 
 	TRY(link_open(r->import->source, &r->keys.source, err));
 	TRY(link_open(r->import->target, &r->keys.target, err));
-	TRY(find_databases(r, &databases, err));
+	TRY(find_databases(r, r->keys.source, r->database_wanted, &databases, err));
 	TRY(look_at_target(r, err));
 	TRY(state_read(r, err));
+	r->heard = time(NULL);
 	TRY(events_begin(r, err));
+	/* What the target had of its own can be seen only before the first key is copied. */
+	TRY(state_write(r, err));
 	TRY(copy_functions(r, err));
 	TRY(copy_databases(r, r->missed ? r->database : 0, -1, err));
 	if (r->missed && !import_stopped())
 		TRY(catch_up(r, err));
+	if (import_stopped())
+		return state_write(r, err);
 	while (r->events && !import_stopped()) {
 		TRY(events_take(r, IMPORT_QUIET_MS, err));
 		if (r->changed.len == 0 && !r->import->follow)

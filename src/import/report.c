@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parent.h"
 
 static volatile sig_atomic_t stop_asked;
 
@@ -129,7 +130,7 @@ import_state_write(const struct import *i, struct str text, struct err *err)
 	ok = fclose(file) == 0 && ok;
 	if (!ok || rename(half, i->state) != 0)
 		return err_set(err, STATUS_IO, "%s: %s", i->state, strerror(errno));
-	return STATUS_OK;
+	return parent_sync(i->state, err);
 }
 
 void

@@ -1,7 +1,9 @@
 #include "client.h"
 
+#include "access/follow.h"
 #include "access/limits.h"
 #include "access/people.h"
+#include "access/person.h"
 #include "base/log.h"
 #include "model/revisioned/revisioned.h"
 
@@ -22,6 +24,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "catalog/chores.h"
 #include "http/server.h"
 #include "http/settings.h"
 #include "index/view/view.h"
@@ -36,7 +39,8 @@
 
 enum {
 	NARROW_BYTES = 64 * 1024, /* of a socket that holds little */
-	TIMEOUT_MS = 120000, /* on a busy machine a cluster takes long to read 10,000 documents */
+	/* On a busy machine 10,000 documents take a cluster long, or a server with a sanitizer. */
+	TIMEOUT_MS = 600000,
 	LINE_BYTES = 1 << 20,
 	RECENT_BYTES = 32 * 1024, /* so few pairs in front of RocksDB that some are pushed out */
 };
@@ -452,6 +456,24 @@ door_open_store(struct door *d)
 /* A door of this test has brought limits, which hold for all doors of a process. */
 static bool limited;
 
+static bool hears;
+
+void
+doors_hear(void)
+{
+	hears = true;
+}
+
+static void
+door_hear(struct door *d)
+{
+	d->news = people_news_new(d->store, d->live);
+	d->chores = chores_new(d->store);
+	assert_true(d->news && d->chores);
+	people_news_chores_add(d->news, d->chores);
+	assert_int_equal(chores_start(d->chores, NULL), STATUS_OK);
+}
+
 static struct door *
 door_serve(struct door *d, bool with_admin, const door_setting *settings, const char *utils_dir,
 	   void (*handler)(struct http_exchange *x, void *couch))
@@ -478,7 +500,12 @@ door_serve(struct door *d, bool with_admin, const door_setting *settings, const 
 	    STATUS_OK)
 		fail_msg("%s", err.text);
 	config.views = d->views;
+	if (hears)
+		door_hear(d);
+	config.news = d->news;
 	rev_register();
+	/* A change of rights leaves a stamp among people, too. */
+	person_register();
 	if (!limited) {
 		d->limits = limits_new(d->live);
 		assert_non_null(d->limits);
@@ -538,6 +565,10 @@ door_stop(struct door *d)
 	assert_null(failed);
 	assert_true(server_free(d->server));
 	couch_free(d->couch);
+	if (d->chores)
+		chores_stop(d->chores);
+	chores_free(d->chores);
+	people_news_free(d->news);
 	if (d->limits) {
 		ops_limit(NULL);
 		limits_free(d->limits);

@@ -66,6 +66,8 @@ struct door {
 	struct view_engine *views;
 	struct js *js;         /* its worker is FROND_JS_WORKER of the environment */
 	struct limits *limits; /* of all doors of the test; NULL: another door has brought them */
+	struct people_news *news; /* after doors_hear(); otherwise NULL, as `chores` */
+	struct chores *chores;
 	struct couch *couch;
 	struct server *server;
 	uint16_t port;
@@ -74,6 +76,12 @@ struct door {
 	uint64_t thread;
 	struct response last; /* of door_request() */
 };
+
+/*
+ * Doors that start from now on hear of people and rights that change, as those of `frond serve` do.
+ * The feeds of others look by themselves, each second.
+ */
+void doors_hear(void);
 
 /* With an administrator "admin", password "secret", or with none. */
 struct door *door_start(bool with_admin);

@@ -186,6 +186,7 @@ setup_rights(void **state)
 	static const door_setting settings[] = { { "chttpd_auth", "iterations", "10" }, { NULL } };
 
 	(void)state;
+	doors_hear();
 	d = door_start_with(true, settings, NULL);
 	expect_as(ADMIN, "PUT", "/_users", NULL, 201, "ok");
 	for (enum kind k = OTHER; k < SERVER_ADMIN; k++)

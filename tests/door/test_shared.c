@@ -3,8 +3,14 @@
 #include "kv/faulty/faulty.h"
 #include "store.h"
 
+/*
+ * What an operation costs is the least that it has cost in several looks: the threads that work in
+ * the background are counted, too. On a busy machine each of some looks may meet one of them, so
+ * where a look changes nothing there are more, until one has cost what it may.
+ */
 enum {
-	LOOKS = 10, /* at what an operation costs, of which the least counts */
+	LOOKS = 10,
+	LOOKS_MOST = 200,
 };
 
 static int
@@ -19,12 +25,19 @@ setup_shared(void **state)
 static uint64_t
 transactions_of(const char *target, int status)
 {
-	uint64_t before;
+	uint64_t least = UINT64_MAX;
 
 	door_expect(d, "GET", target, NULL, status, "");
-	before = kv_faulty_transactions();
-	door_expect(d, "GET", target, NULL, status, "");
-	return kv_faulty_transactions() - before;
+	for (int i = 0; i < LOOKS_MOST && least > 1; i++) {
+		uint64_t before = kv_faulty_transactions();
+		uint64_t begun;
+
+		door_expect(d, "GET", target, NULL, status, "");
+		begun = kv_faulty_transactions() - before;
+		if (begun < least)
+			least = begun;
+	}
+	return least;
 }
 
 static void
@@ -41,7 +54,7 @@ reading_a_document_takes_one_transaction(void **state)
 	assert_int_equal(transactions_of("/none/a", 404), 1);
 }
 
-/* What a write begins: the least of some times, since background threads are counted, too. */
+/* What a write begins. */
 static uint64_t
 transactions_of_writes(const char *method, const char *target, const char *body, int status)
 {
@@ -113,17 +126,14 @@ documents_of_an_index_are_fetched_together(void **state)
 	assert_in_range(round_trips_of_query(150), few, few + 4);
 }
 
-/*
- * How often an answer waits for the store: the least of some times, as the threads that build views
- * and work in the background are counted, too.
- */
+/* How often an answer waits for the store, which is to be `most` times at most. */
 static uint64_t
-round_trips_of(const char *target, const char *expected)
+round_trips_of(const char *target, const char *expected, uint64_t most)
 {
 	uint64_t least = UINT64_MAX;
 	uint64_t before, trips;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < LOOKS_MOST && least > most; i++) {
 		door_expect(d, "GET", "/", NULL, 200, "Welcome");
 		before = kv_faulty_round_trips();
 		door_expect(d, "GET", target, NULL, 200, expected);
@@ -190,12 +200,14 @@ a_view_that_is_up_to_date_costs_its_rows(void **state)
 	/* The first question has the view built, and the loop remember that it is up to date. */
 	door_expect(d, "GET", "/viewed/_design/v/_view/n", NULL, 200, "300");
 	/* What is remembered is asked for, the sums on the way to the place, and the rows. */
+	assert_in_range(round_trips_of("/viewed/_design/v/_view/n"
+				       "?reduce=false&limit=1&startkey=7",
+				       "d007", 6),
+			2, 6);
 	assert_in_range(
-		round_trips_of("/viewed/_design/v/_view/n?reduce=false&limit=1&startkey=7", "d007"),
-		2, 6);
-	assert_in_range(round_trips_of("/viewed/_design/v/_view/n?reduce=false&limit=100", "d099"),
-			2, 4);
-	assert_in_range(round_trips_of("/viewed/_design/v/_view/n", "300"), 2, 4);
+		round_trips_of("/viewed/_design/v/_view/n?reduce=false&limit=100", "d099", 4), 2,
+		4);
+	assert_in_range(round_trips_of("/viewed/_design/v/_view/n", "300", 4), 2, 4);
 }
 
 static void
@@ -216,10 +228,7 @@ what_another_server_has_changed_holds_at_once(void **state)
 	door_expect(d, "GET", "/changed/a+b", NULL, 404, "Database does not exist.");
 }
 
-/*
- * How often a PUT waits for the store, and how many transactions it begins: the least of some, as
- * work in the background is counted, too.
- */
+/* How often a PUT waits for the store, and how many transactions it begins. */
 static void
 cost_of_put(const char *target, uint64_t *ret_trips, uint64_t *ret_transactions)
 {

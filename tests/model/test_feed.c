@@ -393,13 +393,36 @@ fill_entries(struct kv_tx *tx, void *arg)
 	return status;
 }
 
+struct skipping {
+	struct fixture *f;
+	struct rev_entry_page page;
+};
+
+/* A body, since a busy cluster may need longer for so many pairs than a read version lives. */
+static enum status
+skip_entries(struct kv_tx *tx, void *arg)
+{
+	struct skipping *s = arg;
+	struct name_range range = { .limit = 3, .skip = ENTRIES - 4 };
+
+	TRY(rev_all_docs_page(tx, s->f->db, &range, s->f->arena, &s->page));
+	assert_int_equal(s->page.count, 0);
+	assert_true(s->page.more);
+	assert_true(s->page.skipped > 0 && s->page.skipped < range.skip);
+
+	range.skip -= s->page.skipped;
+	range.begin = s->page.last;
+	range.has_begin = range.exclusive_begin = true;
+	TRY(rev_all_docs_page(tx, s->f->db, &range, s->f->arena, &s->page));
+	assert_int_equal(s->page.skipped, range.skip);
+	return STATUS_OK;
+}
+
 static void
 a_page_can_end_while_skipping(void **state)
 {
-	struct fixture *f = *state;
-	struct name_range range = { .limit = 3, .skip = ENTRIES - 4 };
-	struct rev_entry_page page;
-	struct kv_tx *tx;
+	struct skipping s = { .f = *state };
+	struct fixture *f = s.f;
 
 	for (size_t at = 0; at < ENTRIES; at += ENTRIES_PART) {
 		struct entries_part part = { f, at, at + ENTRIES_PART };
@@ -408,20 +431,10 @@ a_page_can_end_while_skipping(void **state)
 			part.end = ENTRIES;
 		assert_int_equal(kv_run(f->store, fill_entries, &part, NULL, NULL), STATUS_OK);
 	}
-	tx = fixture_begin(f);
-	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
-	assert_int_equal(page.count, 0);
-	assert_true(page.more);
-	assert_true(page.skipped > 0 && page.skipped < range.skip);
-	range.skip -= page.skipped;
-	range.begin = page.last;
-	range.has_begin = range.exclusive_begin = true;
-	assert_int_equal(rev_all_docs_page(tx, f->db, &range, f->arena, &page), STATUS_OK);
-	kv_tx_free(tx);
-	assert_int_equal(page.skipped, range.skip);
-	assert_int_equal(page.count, 3);
-	assert_true(page.more);
-	assert_true(str_eq(page.entries[0].id, arena_printf(f->arena, "%06d", (int)ENTRIES - 4)));
+	assert_int_equal(kv_run_read(f->calm, skip_entries, &s, NULL), STATUS_OK);
+	assert_int_equal(s.page.count, 3);
+	assert_true(s.page.more);
+	assert_true(str_eq(s.page.entries[0].id, arena_printf(f->arena, "%06d", (int)ENTRIES - 4)));
 }
 
 static void

@@ -1,13 +1,13 @@
 /* The door: how it is made, and how each exchange comes in. */
 #include "catalog/chores.h"
-#include "catalog/tally.h"
+#include "catalog/shared.h"
+#include "access/follow.h"
 #include "access/settings.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/rand.h"
 #include "door/couch/query/hook.h"
 #include "door/couch/admin/access.h"
-#include "door/couch/admin/again.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/admin/peruser.h"
 #include "door/couch/admin/scrape.h"
@@ -48,6 +48,7 @@ couch_new(const struct couch_config *config)
 		couch_free(c);
 		return NULL;
 	}
+	catalog_tallies_share(c->tallies);
 	couch_follow_designs();
 	c->config = *config;
 	rand_bytes(uuid, sizeof(uuid));
@@ -75,6 +76,8 @@ couch_free(struct couch *couch)
 {
 	if (!couch)
 		return;
+	if (couch->tallies == catalog_tallies_shared())
+		catalog_tallies_share(NULL);
 	catalog_tallies_free(couch->tallies);
 	mem_free(couch);
 }
@@ -434,14 +437,13 @@ couch_handle(struct http_exchange *x, void *couch)
 		.loop = http_loop_context(x),
 		.arena = http_arena(x),
 		.shortages = mem_shortages(),
-		.rights_seen = atomic_load(&((struct couch *)couch)->rights_changes),
+		.rights_seen = people_news_count(((struct couch *)couch)->config.news),
 	};
 	enum status status;
 
 	couch_meter_begin(&r);
 	status = couch_serve(&r);
 	couch_audit_failure(&r, status);
-	couch_note_rights(&r);
 	couch_drop_begun(&r);
 	catalog_db_unref(r.db);
 	couch_validators_unref(r.validators);

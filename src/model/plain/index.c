@@ -132,7 +132,10 @@ plain_index_create(struct kv_tx *tx, const struct catalog_db *db, struct str spe
 struct index_build_key
 plain_index_build_key(const struct catalog_db *db, struct str name, uint64_t number)
 {
-	return (struct index_build_key){ CATALOG_SPACE_MONGO, name, db->number, number };
+	return (struct index_build_key){ .space = CATALOG_SPACE_MONGO,
+					 .db_name = name,
+					 .db_number = db->number,
+					 .number = number };
 }
 
 /* ---- Which indexes look at what ---- */
@@ -140,10 +143,7 @@ plain_index_build_key(const struct catalog_db *db, struct str name, uint64_t num
 bool
 plain_has_indexes(const struct plain *p)
 {
-	const struct index_set *set = index_set_of(p->db);
-
-	/* Whoever writes beside a stale one puts it out of use. */
-	return set && (set->kept_count || set->any_stale);
+	return index_set_has_writers(index_set_of(p->db));
 }
 
 /* The members of a document that indexes look at, by the first names of their paths. */

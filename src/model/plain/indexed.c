@@ -1,12 +1,8 @@
 /*
- * What a build of an index needs of documents (index/engine/build.h). They have no Sequences: a
- * writer who changes entries of an index that is being built leaves a mark with the document's id.
- *
- * Documents are read by snapshot. Those with a mark have been entered by their writers. For all
- * others the step gets a read conflict with the place of the mark: whoever changes the document in
- * a way that matters to the index sets the mark, so the step fails then, and skips the document
- * the next time. Writers that leave the index's fields alone are in nobody's way.
+ * What a build of an index needs of documents (index/engine/build.h). They have no Sequences, and
+ * are read by snapshot: those that others change meanwhile have marks (index/engine/marks.h).
  */
+#include "index/engine/marks.h"
 #include "loop/step.h"
 #include "model/plain/index.h"
 #include "model/plain/plain_int.h"
@@ -16,39 +12,48 @@ enum {
 	VISIT_STEPS = 4,               /* of passing over a document */
 };
 
-/* One stretch: all of the collection. */
+/* Where the store says that much lies: only how many documents there are is counted. */
 static enum status
 indexed_cut(struct kv_tx *tx, const struct catalog_db *db, size_t parts, struct arena *arena,
 	    const struct str **ret_ids, size_t *ret_count, uint64_t *ret_documents)
 {
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct str *keys = arena_zalloc(arena, parts * sizeof(*keys)), id;
+	size_t count, ids = 0;
 	struct plain p;
 
-	(void)parts;
-	(void)arena;
+	if (!keys)
+		return STATUS_LIMIT;
+	plain_key_space(&begin, db, PLAIN_SPACE_RECORDS);
+	plain_key_space(&end, db, PLAIN_SPACE_RECORDS);
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
+	TRY(catalog_key_status(&end));
+	TRY(index_cut_range(tx, buf_str(&begin), buf_str(&end), parts, arena, keys, &count));
+	for (size_t i = 0; i < count; i++) {
+		struct tuple_reader r = tuple_reader(str_skip(keys[i], begin.len));
+
+		TRY(catalog_next_text(&r, TUPLE_BYTES, arena, true, &id));
+		/* Two keys may be of one document. */
+		if (ids == 0 || str_cmp(keys[ids - 1], id) < 0)
+			keys[ids++] = id;
+	}
+	*ret_ids = keys;
+	*ret_count = ids;
 	plain_init(&p, tx, db, 0, kv_tx_err(tx));
-	*ret_ids = NULL;
-	*ret_count = 0;
 	return plain_count(&p, ret_documents);
 }
 
 struct visit {
-	struct kv_tx *tx;
-	const struct catalog_db *db;
-	const struct index_def *def;
 	struct plain p;
 	struct plain_scan scan;
-	struct kv_scan marks; /* in the order of documents */
-	bool marks_open;
-	bool marks_done;
-	struct buf marked;  /* the id of the mark that was read last */
-	size_t mark_prefix; /* of a mark's key, in front of the id */
-	struct buf space;   /* what keys of documents begin with */
-	struct buf mark;
-	struct buf last; /* the key of the document that was passed last */
+	struct index_marks marks;
+	struct buf space; /* what keys of documents begin with */
+	struct buf last;  /* the key of the document that was passed last */
 	struct arena *arena;
 	index_visitor *visitor;
 	void *arg;
-	struct str end;
 };
 
 /* The bytes of the `_id`'s key, of the document that the scan has read. */
@@ -60,60 +65,6 @@ visit_read_id(struct visit *v, struct str *ret)
 	return catalog_next_text(&r, TUPLE_BYTES, v->arena, true, ret);
 }
 
-/* Opens a scan of the marks behind `after`. */
-static enum status
-marks_open(struct visit *v, struct str after)
-{
-	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
-	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-
-	index_key_mark(&v->mark, v->db, v->def->number, STR(""));
-	v->mark_prefix = v->mark.len;
-	TRY(plain_key_end(buf_str(&v->mark), &end));
-	index_key_mark(&v->mark, v->db, v->def->number, after);
-	TRY(catalog_key_status(&v->mark));
-	TRY(kv_scan_init(&v->marks, v->tx, buf_str(&v->mark), buf_str(&end), &options));
-	v->marks_open = true;
-	return STATUS_OK;
-}
-
-static enum status
-marks_next(struct visit *v)
-{
-	struct kv_pair pair;
-	enum status status = kv_scan_next(&v->marks, &pair);
-	struct tuple_reader r;
-	struct str id;
-
-	v->marks_done = status != STATUS_OK;
-	if (v->marks_done)
-		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	r = tuple_reader(str_skip(pair.key, v->mark_prefix));
-	TRY(catalog_next_text(&r, TUPLE_BYTES, v->arena, true, &id));
-	buf_clear(&v->marked);
-	buf_append_str(&v->marked, id);
-	return buf_status(&v->marked);
-}
-
-/* Whether the document has a mark; if not, whoever sets one conflicts with this transaction. */
-static enum status
-visit_is_marked(struct visit *v, struct str id, bool *ret)
-{
-	AUTO(buf_release) struct buf next = CATALOG_KEY_INIT;
-
-	while (!v->marks_done && str_cmp(buf_str(&v->marked), id) < 0)
-		TRY(marks_next(v));
-	*ret = !v->marks_done && str_eq(buf_str(&v->marked), id);
-	if (*ret)
-		return STATUS_OK;
-	index_key_mark(&v->mark, v->db, v->def->number, id);
-	buf_append_str(&next, buf_str(&v->mark));
-	buf_append_byte(&next, CATALOG_KEY_NEXT);
-	TRY(catalog_key_status(&v->mark));
-	TRY(catalog_key_status(&next));
-	return kv_add_read_conflict_range(v->tx, buf_str(&v->mark), buf_str(&next));
-}
-
 static enum status
 visit_document(struct visit *v, struct str id, struct str document)
 {
@@ -121,7 +72,7 @@ visit_document(struct visit *v, struct str id, struct str document)
 	bool marked;
 
 	TRY(step_count(VISIT_STEPS));
-	TRY(visit_is_marked(v, id, &marked));
+	TRY(index_marks_have(&v->marks, id, v->arena, &marked));
 	return marked ? STATUS_OK : v->visitor(v->arg, &source);
 }
 
@@ -140,7 +91,7 @@ visit_all(struct visit *v, const struct index_stretch *stretch, struct index_pas
 			return STATUS_OK;
 		TRY(status);
 		TRY(visit_read_id(v, &id));
-		if (stretch->end.len && str_cmp(id, stretch->end) >= 0)
+		if (stretch->end.len && str_cmp(id, stretch->end) > 0)
 			return STATUS_OK;
 		TRY(visit_document(v, id, document));
 		buf_clear(&v->last);
@@ -163,12 +114,7 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	AUTO(buf_release) struct buf after = CATALOG_KEY_INIT;
 	struct plain_range range = { .mode = KV_SNAPSHOT };
 	struct visit v = {
-		.tx = tx,
-		.db = db,
-		.def = def,
 		.space = CATALOG_KEY_INIT,
-		.mark = CATALOG_KEY_INIT,
-		.marked = CATALOG_KEY_INIT,
 		.last = CATALOG_KEY_INIT,
 		.arena = arena,
 		.visitor = visitor,
@@ -187,19 +133,18 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	if (status == STATUS_OK)
 		status = plain_scan_open(&v.scan, &v.p, &range);
 	if (status == STATUS_OK)
-		status = marks_open(&v, stretch->after);
+		status = index_marks_open(&v.marks, tx, db, def, stretch);
 	if (status == STATUS_OK)
 		status = visit_all(&v, stretch, ret);
+	if (status == STATUS_OK)
+		status = index_marks_finish(&v.marks, buf_str(&v.last));
 	if (status == STATUS_OK)
 		ret->last = arena_dup(arena, buf_str(&v.last));
 	if (status == STATUS_OK && !ret->last.ptr)
 		status = STATUS_LIMIT;
 	plain_scan_close(&v.scan);
-	if (v.marks_open)
-		kv_scan_release(&v.marks);
+	index_marks_close(&v.marks);
 	buf_release(&v.space);
-	buf_release(&v.marked);
-	buf_release(&v.mark);
 	buf_release(&v.last);
 	return status;
 }

@@ -404,11 +404,10 @@ rev_all_docs_estimate(struct kv_tx *tx, const struct catalog_db *db, const struc
 	TRY(name_range_bounds(range, CATALOG_KEY_NEXT, &lo, &hi));
 	begin = rev_key_tail(&lo, db);
 	end = rev_key_tail(&hi, db);
-	if (!catalog_tally_estimate(db, REV_LIST_DOCS, begin, &low) ||
-	    !catalog_tally_estimate(db, REV_LIST_DOCS, end, &high)) {
-		TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, begin, false, &low));
-		TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, end, false, &high));
-	}
+	if (catalog_tally_estimate(db, REV_LIST_DOCS, begin, end, ret))
+		return STATUS_OK;
+	TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, begin, false, &low));
+	TRY(catalog_tally_rank(tx, db, REV_LIST_DOCS, end, false, &high));
 	*ret = high > low ? high - low : 0;
 	return STATUS_OK;
 }

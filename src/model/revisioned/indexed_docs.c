@@ -17,13 +17,21 @@ enum {
 
 /* ---- Cutting ---- */
 
-/* The id that a bound of ALL_DOCS lies in front of. False if the bound is in the middle of one. */
+/*
+ * An id that sorts as a bound of ALL_DOCS does. Bounds are as short as they can be, so most end in
+ * the middle of an id, and there need be no such document. False: the bound has none.
+ */
 static bool
 cut_read_id(struct str bound, struct arena *arena, struct str *ret)
 {
-	struct tuple_reader r = tuple_reader(bound);
+	AUTO(buf_release) struct buf whole = CATALOG_KEY_INIT;
+	struct tuple_reader r;
 
-	return catalog_next_text(&r, TUPLE_STRING, arena, true, ret) == STATUS_OK && ret->len &&
+	buf_append_str(&whole, bound);
+	buf_append_byte(&whole, 0);
+	r = tuple_reader(buf_str(&whole));
+	return buf_status(&whole) == STATUS_OK &&
+	       catalog_next_text(&r, TUPLE_STRING, arena, true, ret) == STATUS_OK && ret->len &&
 	       r.rest.len == 0;
 }
 
@@ -101,8 +109,7 @@ stretch_bounds(const struct catalog_db *db, const struct index_stretch *stretch,
 	}
 	if (stretch->end.len)
 		tuple_put_str(hi, stretch->end);
-	else
-		buf_append_byte(hi, CATALOG_KEY_LAST);
+	buf_append_byte(hi, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(lo));
 	return catalog_key_status(hi);
 }

@@ -242,7 +242,7 @@ rev_purge(struct kv_tx *tx, const struct catalog_db *db, const struct rev_purge_
 	TRY(catalog_db_check_writable(db, err));
 	TRY(purge_check_queries(queries, count, err));
 	catalog_counts_init(&w.counts, db, arena);
-	if (index_set_of(db))
+	if (index_set_has_writers(index_set_of(db)))
 		index_writer_init(&w.indexes, tx, db, &w.counts, REV_LIST_ENTRIES, arena);
 	status = purge_apply_queries(&w, queries, count, ret_results);
 	if (w.indexes.set)

@@ -12,6 +12,7 @@
 #include "base/metric.h"
 #include "loop/step.h"
 #include "model/revisioned/body.h"
+#include "model/revisioned/neighbours.h"
 #include "model/revisioned/partition_int.h"
 
 enum {
@@ -21,10 +22,10 @@ enum {
 /* What an edit is waiting for. */
 enum plan {
 	PLAN_DONE,      /* nothing more: its result is there */
-	PLAN_CREATE,    /* no parent named: `first` is the last branch, if there is one */
+	PLAN_CREATE,    /* no parent named: `first` is the last branch, unless `is_new` */
 	PLAN_EXTEND,    /* `first` is the parent's key */
 	PLAN_DELETE,    /* `first` is the last two branches, `twin` the new revision's key */
-	PLAN_REPLICATE, /* `first` is every branch */
+	PLAN_REPLICATE, /* `first` is every branch, unless `is_new` */
 	PLAN_SECOND,    /* `first` is the parent's key, `second` the last branch, and `twin` */
 	PLAN_STUBS,     /* `pointers` name the revision: then PLAN_DELETE begins */
 	PLAN_SETTLE,    /* decided: the attachments of what is replaced are still to be read */
@@ -33,6 +34,7 @@ enum plan {
 
 struct pending_edit {
 	enum plan plan;
+	bool is_new;   /* its neighbours have told that the document has no branch */
 	uint8_t *hash; /* room for the new revision's */
 	struct kv_future *first;
 	struct kv_future *second;
@@ -80,6 +82,26 @@ write_wait_for_last_branches(struct rev_writer *w, struct str id, size_t limit, 
 			     struct rev_branch_records *ret)
 {
 	return rev_branches_wait(w->tx, w->db, id, limit, KV_READ, f, &w->key, w->arena, ret);
+}
+
+/* Of an edit whose document may be new. */
+static enum status
+edit_ask_branches(struct rev_writer *w, const struct rev_edit *edit, struct pending_edit *p)
+{
+	size_t limit = p->plan == PLAN_CREATE ? 1 : 0;
+
+	assert(p->plan == PLAN_CREATE || p->plan == PLAN_REPLICATE);
+	return write_ask_last_branches(w, edit->id, limit, &p->first);
+}
+
+static enum status
+edit_wait_for_branches(struct rev_writer *w, const struct rev_edit *edit,
+		       const struct pending_edit *p, size_t limit, struct rev_branch_records *ret)
+{
+	*ret = (struct rev_branch_records){ 0 };
+	if (p->is_new)
+		return STATUS_OK;
+	return write_wait_for_last_branches(w, edit->id, limit, p->first, ret);
 }
 
 static enum status
@@ -400,7 +422,7 @@ edit_resolve_create(struct rev_writer *w, const struct rev_edit *edit, struct pe
 	struct rev_id parent;
 	enum status status;
 
-	TRY(write_wait_for_last_branches(w, edit->id, 1, p->first, &rows));
+	TRY(edit_wait_for_branches(w, edit, p, 1, &rows));
 	/*
 	 * A document whose branches are all deleted starts again from its winner, as in CouchDB:
 	 * from nothing, it could become a revision that it has been before.
@@ -563,7 +585,7 @@ edit_resolve_replicated(struct rev_writer *w, const struct rev_edit *edit, struc
 	struct rev_ancestors list;
 
 	p->plan = PLAN_DONE;
-	TRY(write_wait_for_last_branches(w, edit->id, 0, p->first, &rows));
+	TRY(edit_wait_for_branches(w, edit, p, 0, &rows));
 	for (size_t i = 0; i < rows.count; i++) {
 		struct rev_branch_record *row = &rows.rows[i];
 		struct str rest;
@@ -648,7 +670,10 @@ edit_guess_winner(struct rev_writer *w, const struct rev_edit *edit, struct pend
 	return STATUS_OK;
 }
 
-/* Issues the first wave's reads of one edit. */
+/*
+ * Issues the first wave's reads of one edit, but those of the branches of a document that may be
+ * new, which edits_ask_branches() asks for.
+ */
 static enum status
 edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, struct pending_edit *p,
 	   struct rev_result *result)
@@ -664,11 +689,11 @@ edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, str
 	if (edit->kind == REV_EDIT_REPLICATED) {
 		result->rev = (struct rev_id){ edit->start, edit->history[0] };
 		p->plan = PLAN_REPLICATE;
-		return write_ask_last_branches(w, edit->id, 0, &p->first);
+		return STATUS_OK;
 	}
 	if (edit->parent.pos == 0) {
 		p->plan = PLAN_CREATE;
-		return write_ask_last_branches(w, edit->id, 1, &p->first);
+		return STATUS_OK;
 	}
 	if (!edit->deleted) {
 		p->plan = PLAN_EXTEND;
@@ -806,17 +831,103 @@ edits_begin(struct rev_writer *w, const struct rev_edit *edits, size_t count, si
 	return STATUS_OK;
 }
 
+/* Edits with ascending ids, which share a read of what lies between their documents. */
+struct edit_run {
+	struct edit_run *next;
+	const size_t *at; /* the numbers of the edits */
+	size_t count;
+	struct rev_neighbours neighbours;
+};
+
+/* Asks for the branches of these edits, which have ascending ids, by one read for all of them. */
+static enum status
+run_ask(struct rev_writer *w, const struct rev_edit *edits, const size_t *at, size_t count,
+	struct edit_run **runs)
+{
+	struct edit_run *run = arena_alloc(w->arena, sizeof(*run));
+
+	if (!run)
+		return STATUS_LIMIT;
+	*run = (struct edit_run){ .next = *runs, .at = at, .count = count };
+	*runs = run;
+	return rev_neighbours_ask(&run->neighbours, w->tx, w->db, edits[at[0]].id,
+				  edits[at[count - 1]].id, &w->key);
+}
+
+/*
+ * Issues the reads of the branches of all documents that may be new, in the first wave. Those of
+ * runs go together, unless the transaction has had edits before this batch, of which there are
+ * `first`: the stamps that they have left cannot be read, and might lie in between.
+ */
+static enum status
+edits_ask_branches(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
+		   struct pending_edit *pending, struct edit_run **ret_runs)
+{
+	size_t least = first ? SIZE_MAX : REV_NEIGHBOURS_LEAST;
+	size_t *at = arena_alloc(w->arena, (count ? count : 1) * sizeof(*at));
+	size_t asking = 0, begin = 0;
+
+	*ret_runs = NULL;
+	if (!at)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		if (pending[i].plan == PLAN_CREATE || pending[i].plan == PLAN_REPLICATE)
+			at[asking++] = i;
+	for (size_t i = 1; i <= asking; i++) {
+		bool together;
+
+		TRY(step_count(1));
+		if (i < asking && str_cmp(edits[at[i - 1]].id, edits[at[i]].id) < 0)
+			continue;
+		together = i - begin >= least;
+		if (together)
+			TRY(run_ask(w, edits, at + begin, i - begin, ret_runs));
+		for (size_t j = begin; !together && j < i; j++)
+			TRY(edit_ask_branches(w, &edits[at[j]], &pending[at[j]]));
+		begin = i;
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Waits for what lies between the documents of runs, and asks for the branches of those that it
+ * does not tell of. All of them are asked for before anything is written: a cluster's ranges that
+ * are under way would have to come first.
+ */
+static enum status
+runs_look(struct rev_writer *w, const struct rev_edit *edits, struct pending_edit *pending,
+	  struct edit_run *runs)
+{
+	for (struct edit_run *run = runs; run; run = run->next) {
+		for (size_t i = 0; i < run->count; i++) {
+			const struct rev_edit *edit = &edits[run->at[i]];
+			struct pending_edit *p = &pending[run->at[i]];
+
+			TRY(step_count(1));
+			TRY(rev_neighbours_look(&run->neighbours, w->tx, w->db, edit->id, &w->key,
+						&p->is_new));
+			if (!p->is_new)
+				TRY(edit_ask_branches(w, edit, p));
+		}
+		rev_neighbours_release(&run->neighbours);
+	}
+	return STATUS_OK;
+}
+
 static enum status
 write_edits(struct rev_writer *w, const struct rev_edit *edits, size_t count, size_t first,
 	    const struct edit_chain *chain, uint8_t *hashes, struct rev_result *results)
 {
 	struct pending_edit *pending = arena_alloc(w->arena,
 						   (count ? count : 1) * sizeof(*pending));
+	struct edit_run *runs;
 	size_t left = count;
 
 	if (!pending)
 		return STATUS_LIMIT;
 	TRY(edits_begin(w, edits, count, first, chain, hashes, pending, results));
+	TRY(edits_ask_branches(w, edits, count, first, pending, &runs));
+	TRY(runs_look(w, edits, pending, runs));
 	/*
 	 * Each pass is one wave: it waits for the reads of the wave before it, and issues those of
 	 * the next one for all edits that are not done yet.
@@ -881,6 +992,12 @@ edits_count(const struct rev_result *results, size_t count)
 			metric_add_at(&edits_done, i, counts[i]);
 }
 
+bool
+rev_write_reads_first(const struct catalog_db *db)
+{
+	return !db->bare && !index_set_has_writers(index_set_of(db));
+}
+
 enum status
 rev_write(struct kv_tx *tx, const struct catalog_db *db, const struct rev_edit *edits, size_t count,
 	  size_t first, struct arena *arena, struct rev_result *ret_results, struct err *err)
@@ -907,7 +1024,7 @@ rev_write(struct kv_tx *tx, const struct catalog_db *db, const struct rev_edit *
 	if (!hashes)
 		return STATUS_LIMIT;
 	catalog_counts_init(&w.counts, db, arena);
-	if (index_set_of(db))
+	if (index_set_has_writers(index_set_of(db)))
 		index_writer_init(&w.indexes, tx, db, &w.counts, REV_LIST_ENTRIES, arena);
 	mark = arena_mark(arena);
 	status = edits_chain(edits, count, arena, err, &chain);

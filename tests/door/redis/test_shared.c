@@ -24,6 +24,8 @@ enum {
 	PATH_BYTES = 256,
 	ANSWER_BYTES = 16 * 1024,
 	PIPELINE = 16,
+	LOOKS = 5, /* at what commands cost */
+	LOOKS_MOST = 200,
 	CREATION_READS = 12, /* more than the first command about a database makes */
 };
 
@@ -136,13 +138,17 @@ ask(const char *commands, unsigned lines)
 	}
 }
 
-/* How often these commands wait for the store: the least of some times, since chores wait, too. */
+/*
+ * How often these commands wait for the store, which is to be `most` times at most: the least of
+ * some looks, since chores wait, too. On a busy machine each look may meet one, so there are more
+ * until one has taken no more than that.
+ */
 static uint64_t
-round_trips_of(const char *commands, unsigned lines)
+round_trips_of(const char *commands, unsigned lines, uint64_t most)
 {
 	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < LOOKS || (least > most && i < LOOKS_MOST); i++) {
 		uint64_t before = kv_faulty_round_trips(), trips;
 
 		ask(commands, lines);
@@ -176,8 +182,8 @@ expect_no_more_for_many(const char *name, const char *value, unsigned lines)
 
 	ask(pipeline(name, value, PIPELINE),
 	    PIPELINE * lines); /* the database is there from now on */
-	one = round_trips_of(pipeline(name, value, 1), lines);
-	many = round_trips_of(pipeline(name, value, PIPELINE), PIPELINE * lines);
+	one = round_trips_of(pipeline(name, value, 1), lines, UINT64_MAX);
+	many = round_trips_of(pipeline(name, value, PIPELINE), PIPELINE * lines, one);
 	assert_int_not_equal(one, 0);
 	if (many > one)
 		fail_msg("%s waits %u times, and %d of them %u times", name, (unsigned)one,

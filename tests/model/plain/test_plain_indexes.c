@@ -190,7 +190,9 @@ static enum index_state
 build(struct fixture *f, const char *name, uint64_t number, unsigned steps)
 {
 	struct op op = { .kind = OP_STATE, .name = name, .number = number };
-	struct index_build_key key = { CATALOG_SPACE_MONGO, str_from_cstr(name), 0, number };
+	struct index_build_key key = { .space = CATALOG_SPACE_MONGO,
+				       .db_name = str_from_cstr(name),
+				       .number = number };
 	enum index_state state = INDEX_BUILDING;
 	enum status status;
 
@@ -741,9 +743,10 @@ builds_beside_writers_miss_nothing(void **state)
 
 			op.number = number;
 			assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
-			other.key = (struct index_build_key){ CATALOG_SPACE_MONGO,
-							      str_from_cstr(name), op.db_number,
-							      number };
+			other.key = (struct index_build_key){ .space = CATALOG_SPACE_MONGO,
+							      .db_name = str_from_cstr(name),
+							      .db_number = op.db_number,
+							      .number = number };
 			assert_int_equal(
 				pthread_create(&other.thread, NULL, other_builder_main, &other), 0);
 			assert_int_equal(build(f, name, number, 100), INDEX_READY);

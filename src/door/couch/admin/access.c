@@ -1,6 +1,7 @@
 /* Databases, and who may use them. */
 #include <assert.h>
 
+#include "access/person.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/admin/access.h"
@@ -52,6 +53,13 @@ security_or_default(enum status status, struct str *text)
 		return status;
 	*text = STR(SECURITY_DEFAULT);
 	return STATUS_OK;
+}
+
+enum status
+couch_security_set(struct kv_tx *tx, const struct catalog_db *db, struct str text, struct err *err)
+{
+	TRY(rev_config_set(tx, db, STR(COUCH_SECURITY), text, err));
+	return people_touch(tx);
 }
 
 enum status

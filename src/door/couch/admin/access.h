@@ -106,6 +106,9 @@ MUST_USE enum status couch_design_check(struct couch_req *r, struct kv_tx *tx, s
 /* Reads the text of a database's security object into the arena; of one without, the default. */
 MUST_USE enum status couch_security_of(struct kv_tx *tx, const struct catalog_db *db,
 				       struct arena *arena, struct str *ret);
+/* Writes it, and tells all processes that rights have changed. */
+MUST_USE enum status couch_security_set(struct kv_tx *tx, const struct catalog_db *db,
+					struct str text, struct err *err);
 /* couch_security_of() for r->db. */
 MUST_USE enum status couch_security_read(struct couch_req *r, struct kv_tx *tx, struct str *ret);
 

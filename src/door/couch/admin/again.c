@@ -1,5 +1,6 @@
 #include "door/couch/admin/again.h"
 
+#include "access/follow.h"
 #include "door/couch/admin/tx.h"
 #include "door/couch/admin/user_doc.h"
 
@@ -40,15 +41,17 @@ again_check(struct couch_req *r)
 bool
 couch_may_still_read(struct couch_req *r)
 {
-	uint64_t changes = atomic_load(&r->couch->rights_changes);
+	const struct people_news *news = r->couch->config.news;
+	uint64_t changes = people_news_count(news);
 	const struct auth_user user = r->user;
 	const struct couch_fail fail = r->fail;
+	uint64_t number = r->db ? r->db->number : 0;
 	struct arena_mark mark;
 	enum status status;
 
 	if (auth_is_over(&r->user))
 		return false;
-	if (changes == r->rights_seen && !kv_is_shared(r->couch->config.store))
+	if (news && changes == r->rights_seen)
 		return true;
 	mark = arena_mark(r->arena);
 	status = again_check(r);
@@ -59,17 +62,9 @@ couch_may_still_read(struct couch_req *r)
 	r->user = user;
 	r->fail = fail;
 	arena_reset(r->arena, mark);
-	if (status == STATUS_OK)
-		r->rights_seen = changes;
-	return status == STATUS_OK;
-}
-
-void
-couch_note_rights(struct couch_req *r)
-{
-	if (r->method == COUCH_GET || !r->parts_count)
-		return;
-	if (couch_in_users_db(r) || str_eq(r->parts[0], STR("_node")) ||
-	    (r->parts_count > 1 && str_eq(r->parts[1], STR("_security"))))
-		atomic_fetch_add(&r->couch->rights_changes, 1);
+	/* The look has opened what has the name now, which may be another database. */
+	if (status != STATUS_OK || (number && r->db->number != number))
+		return false;
+	r->rights_seen = changes;
+	return true;
 }

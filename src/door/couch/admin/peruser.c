@@ -108,8 +108,7 @@ user_set_security(struct turn *t, struct kv_tx *tx, const struct catalog_db *db,
 	if (text.failed == STATUS_LIMIT)
 		return err_set(err, STATUS_INVALID, "its security object becomes too large");
 	TRY(status);
-	return changed ? rev_config_set(tx, db, STR(COUCH_SECURITY), buf_str(&text), err)
-		       : STATUS_OK;
+	return changed ? couch_security_set(tx, db, buf_str(&text), err) : STATUS_OK;
 }
 
 static enum status
@@ -260,9 +259,6 @@ turn_run(struct turn *t, struct chore_turn *turn, struct err *err)
 
 	for (unsigned n = 0; n < turn->budget; n++) {
 		TRY(kv_run(t->couch->config.store, turn_body, t, NULL, err));
-		/* Open feeds must look at their users' rights again (admin/again.h). */
-		if (t->done)
-			atomic_fetch_add(&t->couch->rights_changes, 1);
 		turn->done += t->done;
 		for (size_t i = 0; i < t->refused; i++)
 			log_event(LOG_LEVEL_WARN, "peruser_refused", "id=\"%s\" reason=\"%s\"",

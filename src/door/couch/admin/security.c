@@ -39,7 +39,7 @@ security_put_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 {
 	struct security_call *call = arg;
 
-	return rev_config_set(tx, r->db, STR(COUCH_SECURITY), call->text, &r->fail.err);
+	return couch_security_set(tx, r->db, call->text, &r->fail.err);
 }
 
 static enum status

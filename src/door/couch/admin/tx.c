@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "kv/reads_first.h"
 
 enum {
 	BEGUN_MOST_MS = 20, /* of a transaction that a write goes on in */
@@ -21,6 +22,8 @@ tx_attempt_in_db(struct kv_tx *tx, void *arg)
 
 	arena_reset(t->arena, t->mark);
 	r->arena = t->arena;
+	if (t->reads_first)
+		kv_tx_reads_first(tx);
 	if (t->writes && t->access == COUCH_ACCESS_MEMBER)
 		status = couch_db_open_to_write(r, tx, &asked);
 	else

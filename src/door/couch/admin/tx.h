@@ -51,6 +51,7 @@ struct couch_tx {
 	 * transactions of one request may take turns, so each of those has an arena of its own.
 	 */
 	struct arena *arena;
+	bool reads_first; /* the body reads nothing once it has written (kv/reads_first.h) */
 
 	struct arena_mark mark; /* where each attempt begins in `arena` */
 	bool writes;

@@ -250,6 +250,25 @@ group_attempt(struct couch_req *r, struct kv_tx *tx, void *arg)
 }
 
 /*
+ * True if the group's transaction reads nothing once it has written, as the database was known
+ * last. Local documents and design documents are read and written one by one.
+ */
+static bool
+group_reads_first(const struct bulk *b, size_t begin, size_t end)
+{
+	const struct couch_req *r = b->in.r;
+	const struct catalog_db *db = catalog_cache_peek(r->loop->cache, CATALOG_SPACE_COUCH,
+							 r->parts[0]);
+
+	if (!db || b->in.any_atts || !rev_write_reads_first(db))
+		return false;
+	for (size_t i = begin; i < end; i++)
+		if (couch_is_local(b->in.entries[i].id) || couch_is_design(b->in.entries[i].id))
+			return false;
+	return true;
+}
+
+/*
  * Makes the group ready to be written by `body`. This clears the results of what it wrote before.
  */
 static enum status
@@ -264,6 +283,7 @@ group_init(struct bulk_group *c, struct bulk *b, couch_tx_body *body, size_t beg
 	c->tx.access = COUCH_ACCESS_MEMBER;
 	c->tx.body = body;
 	c->tx.arg = c;
+	c->tx.reads_first = group_reads_first(b, begin, end);
 	if (c->tx.arena) {
 		arena_clear(c->tx.arena);
 		return STATUS_OK;

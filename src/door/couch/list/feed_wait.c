@@ -1,6 +1,7 @@
 /* How a feed waits for changes and keeps its client's connection alive meanwhile. */
 #include <assert.h>
 
+#include "access/follow.h"
 #include "base/clock.h"
 #include "door/couch/admin/again.h"
 #include "door/couch/list/feed.h"
@@ -48,7 +49,11 @@ feed_beat_is_due(const struct couch_feed_wait *w)
 static uint64_t
 feed_next_look_ns(const struct couch_feed_wait *w)
 {
-	return w->looked_ns + COUCH_AGAIN_MS * CLOCK_NS_PER_MS;
+	bool hears = w->stream->r->couch->config.news;
+
+	/* Together with the look of access/follow.h it is a second. */
+	return w->looked_ns +
+	       (hears ? COUCH_AGAIN_MS - FOLLOW_LOOK_MS : COUCH_AGAIN_MS) * CLOCK_NS_PER_MS;
 }
 
 /* False if the user has lost the right to read, at the latest a second after that. */
@@ -64,17 +69,17 @@ feed_may_go_on(struct couch_feed_wait *w)
 /* ---- The feeds of a loop ---- */
 
 /*
- * A process that has the store alone knows whether a right has changed. So of the feeds of a loop
- * that wait only the first wakes up every second for that, and wakes the others if it is so: 10,000
- * idle feeds cost as much as one. In front of a store that others use, each feed looks by itself,
- * and so does one whose user has come by a token, which ends without a change.
+ * A process that follows people (access/follow.h) knows whether a right has changed. So of the
+ * feeds of a loop that wait only the first wakes up twice a second for that, and wakes the others
+ * if it is so: 10,000 idle feeds cost as much as one. A feed whose user has come by a token looks
+ * by itself, since a token ends without a change.
  */
 static bool
 feed_is_listed(const struct couch_feed_wait *w)
 {
 	const struct couch_req *r = w->stream->r;
 
-	return !kv_is_shared(r->couch->config.store) && r->user.method != AUTH_METHOD_JWT;
+	return r->couch->config.news && r->user.method != AUTH_METHOD_JWT;
 }
 
 static void
@@ -117,7 +122,7 @@ feed_delist(struct couch_feed_wait *w)
 }
 
 /*
- * True if this feed has to look at the user's rights when a second is over. One that is not the
+ * True if this feed has to look at the user's rights at feed_next_look_ns(). One that is not the
  * first has to after a change that it has not seen: the first may have told of it while this one
  * was not waiting.
  */
@@ -127,7 +132,7 @@ feed_has_to_look(const struct couch_feed_wait *w)
 	const struct couch_req *r = w->stream->r;
 
 	return !feed_is_listed(w) || r->loop->feeds.first == w ||
-	       atomic_load(&r->couch->rights_changes) != r->rights_seen;
+	       people_news_count(r->couch->config.news) != r->rights_seen;
 }
 
 /* For the first feed: wakes the others if a right has changed. */
@@ -135,7 +140,7 @@ static void
 feed_tell_others(struct couch_feed_wait *w)
 {
 	struct couch_req *r = w->stream->r;
-	uint64_t changes = atomic_load(&r->couch->rights_changes);
+	uint64_t changes = people_news_count(r->couch->config.news);
 
 	if (!feed_is_listed(w) || r->loop->feeds.first != w || r->loop->feeds.told == changes)
 		return;

@@ -32,6 +32,7 @@ build_find(struct couch_req *r, struct kv_tx *tx, void *arg)
 			.db_name = r->parts[0],
 			.db_number = r->db->number,
 			.number = def->number,
+			.claims = true,
 		};
 	}
 	return STATUS_OK;
@@ -49,8 +50,8 @@ query_build_help(struct couch_req *r, const struct query_index *index, unsigned 
 	/* Step by step, so that the clock is looked at between them. */
 	while (status == STATUS_OK && c.found && state == INDEX_BUILDING && steps-- &&
 	       clock_mono_ns() < until_ns)
-		status = index_build_run(r->couch->config.store, &c.key, 0, 1, &state,
-					 &r->fail.err);
+		status = index_build_run(r->couch->config.store, &c.key, INDEX_BUILD_OF_REQUESTS, 1,
+					 &state, &r->fail.err);
 	if (c.found && state == INDEX_BUILDING && r->couch->config.chores)
 		chores_hurry(r->couch->config.chores, INDEX_CHORE_BUILD);
 	r->fail = fail;

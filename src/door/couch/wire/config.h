@@ -14,6 +14,7 @@
 
 struct chores;
 struct js;
+struct people_news;
 struct view_engine;
 
 /* The database whose documents describe people. */
@@ -24,6 +25,8 @@ struct couch_config {
 	/* The settings that hold; couch_setting_group is among them, and people_live_ops derives
 	 * the people. */
 	struct settings_live *live;
+	/* Tells when people or rights change (access/follow.h). NULL: nothing does. */
+	struct people_news *news;
 	struct replicator *replicator; /* NULL: there is none */
 	struct js *js;                 /* runs functions of design documents. NULL: none */
 	struct view_engine *views;     /* keeps views. NULL: there are none */

@@ -92,7 +92,7 @@ struct couch_req {
 	struct http_param *params;
 	size_t params_count;
 	struct auth_user user;
-	uint64_t rights_seen;  /* rights_changes at the last check of the user's rights */
+	uint64_t rights_seen;  /* people_news_count() at the last check of the user's rights */
 	struct catalog_db *db; /* as the latest transaction saw it; owned */
 	struct couch_validators *validators; /* likewise, of a transaction that writes; owned */
 	struct couch_kept *indexes;          /* the indexes in use by the plan of a query; owned */

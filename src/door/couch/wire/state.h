@@ -20,7 +20,6 @@ struct couch {
 	struct catalog_tallies *tallies; /* the tallies of databases, which its loops share */
 	char uuid[32];                   /* of this server, in hexadecimal digits */
 	atomic_bool maintained;          /* a backup or a compaction is under way */
-	_Atomic uint64_t rights_changes; /* goes up when this process may have changed a right */
 };
 
 struct couch_feed_wait;
@@ -29,7 +28,7 @@ struct couch_feed_wait;
 struct couch_feed_list {
 	struct couch_feed_wait *first;
 	struct couch_feed_wait *last;
-	uint64_t told; /* the rights_changes that all have been woken for */
+	uint64_t told; /* the people_news_count() that all have been woken for */
 };
 
 /*
