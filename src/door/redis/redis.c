@@ -65,10 +65,13 @@ redis_new(const struct redis_config *config)
 	}
 	redis_init_locks(r);
 	catalog_caches_init(&r->caches);
-	clients_init(&r->clients, CLIENT_ENDED, 0);
+	clients_init(&r->clients, CLIENT_ENDED);
 	recent_init(&r->acl_log);
 	lanes_init(&r->queue, REDIS_GROUP_JOBS);
 	lanes_init(&r->readers, REDIS_GROUP_JOBS);
+	/* A cluster's commits may be left behind with lanes that are owed, which keys are not. */
+	if (!kv_is_shared(config->store))
+		(void)lanes_take_keys(&r->queue);
 	r->stream = (struct net_stream_options){
 		.serve = redis_serve,
 		.arg = r,

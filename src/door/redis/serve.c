@@ -89,13 +89,6 @@ client_send(struct client *c)
 
 /* ---- Waiting for memory ---- */
 
-static bool
-client_is_leaving(struct client *c)
-{
-	return event_is_set(net_stream_closed_event(c->stream)) ||
-	       event_is_set(net_stream_stopping_event(c->stream));
-}
-
 static void
 client_refuse_memory(struct job *job)
 {
@@ -115,7 +108,7 @@ client_await_memory(struct client *c, struct job *job)
 {
 	buf_release(&c->out);
 	budget_settle(c->part);
-	return c->big.cap <= KEPT_BYTES && !client_is_leaving(c) &&
+	return c->big.cap <= KEPT_BYTES && !net_stream_is_leaving(c->stream) &&
 	       net_memory_await_more(net_stream_session(c->stream), &job->asked_bytes) == STATUS_OK;
 }
 
@@ -202,19 +195,18 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 		}
 		if (looks && !job->blocked)
 			return;
-		looks = true;
 		if (c->saw_other)
 			effects_pass_on(c);
 		c->saw_other = false;
 		if (clock_mono_ns() >= deadline) {
-			job->cannot_block = true;
+			looks = job->cannot_block = true;
 			continue;
 		}
 		signals = block_wait(c, job, deadline, &served);
 		if (served)
 			return;
 		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
-		    client_is_leaving(c) || !client_may_wait(c, job->units, arena)) {
+		    net_stream_is_leaving(c->stream) || !client_may_wait(c, job->units, arena)) {
 			c->end = CLIENT_ENDS;
 			return;
 		}
@@ -224,6 +216,11 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 			reply_error(&reply, STR("UNBLOCKED client unblocked via CLIENT UNBLOCK"));
 			return;
 		}
+		/*
+		 * All who wait are woken when rights have changed or a pause has ended. Whoever
+		 * looked at the key then would take what is there for the one that stands first.
+		 */
+		looks = job->cannot_block || signals & CLIENT_READY;
 	}
 }
 
@@ -333,7 +330,7 @@ client_wait_pause(struct client *c, const struct batch *b)
 		counted = true;
 		client_send(c);
 		if (client_wait(c, false, until < look ? until : look) & CLIENT_ENDED ||
-		    client_is_leaving(c) || !client_follow(c))
+		    net_stream_is_leaving(c->stream) || !client_follow(c))
 			c->end = CLIENT_ENDS;
 	}
 	if (counted)
@@ -364,7 +361,7 @@ batch_run(struct batch *b)
 	client_begin_op(c, b->units);
 	client_wait_pause(c, b);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
-		if (client_is_given_up(c)) {
+		if (net_session_is_given_up(net_stream_session(c->stream))) {
 			c->end = CLIENT_ENDS;
 			break;
 		}
@@ -823,7 +820,7 @@ run_data(struct request_call *q)
 			     .caching = c->caching,
 			     .began_ns = atomic_load_explicit(&c->last_ns, memory_order_relaxed) };
 	bool reads = q->command->flags & COMMAND_READONLY;
-	uint64_t lanes = run_lanes(q->command, q->argv, q->argc, c->db, q->batch->arena);
+	uint64_t lanes = run_unit_lanes(&unit, q->batch->arena);
 
 	/* Who publish to one channel share a transaction, as those that write one key do. */
 	if (q->command->flags & COMMAND_PUBLISH)
@@ -1070,7 +1067,8 @@ serve_turn(struct client *c)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct batch b = { .client = c, .arena = arena, .mark = arena_mark(arena), .reads = true };
-	bool ended = client_is_leaving(c);
+	bool stops = event_is_set(net_stream_stopping_event(c->stream));
+	bool ended = net_stream_is_leaving(c->stream);
 	struct str in;
 	size_t served;
 
@@ -1080,13 +1078,16 @@ serve_turn(struct client *c)
 	client_send(c);
 	ops_moved(&c->entry.op, served);
 	ops_leave(&c->entry.op);
+	/* All was run: units refer to the arena, and to input that is consumed below. */
+	assert(!b.count);
 	arena_reset(arena, b.mark);
 	if (c->end == CLIENT_ENDS)
 		return false;
 	if (client_consume(c, in, served) != STATUS_OK)
 		return serve_no_input(c);
+	/* A stop waits for the commands that have come together, and not for those behind them. */
 	if (served)
-		return true;
+		return !stops;
 	if (ended)
 		return false;
 	return serve_rest(c, in.len > 0);

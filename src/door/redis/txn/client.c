@@ -1,5 +1,6 @@
 #include "door/redis/txn/client.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 
@@ -122,7 +123,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->redis = r;
 	c->stream = stream;
 	c->part = arena_part(net_stream_arena(stream));
-	clients_entry_init(&c->entry, &r->clients, net_stream_peer(stream));
+	clients_entry_init(&c->entry, &r->clients, stream);
 	net_stream_local(stream, c->local);
 	c->created_ms = clock_wall_ms();
 	atomic_store(&c->last_ns, c->entry.created_ns);
@@ -158,8 +159,9 @@ client_forget_multi(struct client *c)
 void
 client_free(struct client *c)
 {
+	/* Nobody else refers to it any more: it waits for no key, watches none, hears nothing. */
+	assert(!c->ticket && !c->offered && !c->watches && !client_gets_more(c));
 	clients_remove(&c->entry);
-	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	client_forget_multi(c);
 	request_fini(&c->request);
 	pushes_unref(&c->push, 0);
@@ -207,12 +209,6 @@ client_after_ms(uint64_t ms)
 	    __builtin_add_overflow(ns, clock_mono_ns(), &ns))
 		return WAIT_FOREVER;
 	return ns;
-}
-
-bool
-client_is_given_up(const struct client *c)
-{
-	return net_stream_is_lost(c->stream) && event_is_set(net_stream_stopping_event(c->stream));
 }
 
 /* ---- Signals and messages ---- */
@@ -341,8 +337,11 @@ client_flush_push(struct client *c)
 	size_t bytes;
 
 	pthread_mutex_lock(&c->entry.lock);
+	/* Its fiber writes one thing at a time, and has counted that off when it was written. */
+	assert(!c->unread.flying_bytes && !c->unread.answer_bytes);
 	mine = c->push;
 	bytes = c->unread.waiting_bytes;
+	assert(mine.len || !bytes);
 	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->unread.waiting_bytes = 0;
 	c->entry.pending = false;

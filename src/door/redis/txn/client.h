@@ -176,12 +176,6 @@ struct client {
 struct client *client_new(struct redis *r, struct net_stream *stream);
 void client_free(struct client *c);
 
-/*
- * True once the process has given up on the client at the end of a stop, or the client has gone
- * while the process stops: what it has asked for is not run any more. On its fiber.
- */
-bool client_is_given_up(const struct client *c);
-
 /* The monotonic time that is `ms` from now: a time that a client has named may be too far away. */
 uint64_t client_after_ms(uint64_t ms);
 

@@ -222,6 +222,8 @@ void
 effects_offer(struct client *c, struct job *job)
 {
 	pthread_mutex_lock(&c->redis->blocked_lock);
+	/* From here on a group may run the job on its own fiber, until effects_withdraw(). */
+	assert(c->ticket && !c->offered && !c->claimed_by);
 	c->offered = job;
 	pthread_mutex_unlock(&c->redis->blocked_lock);
 }
@@ -258,8 +260,7 @@ blocked_is_leaving(struct client *c)
 	unsigned signals = clients_signals(&c->entry);
 
 	return signals & (CLIENT_ENDED | CLIENT_UNBLOCKED | CLIENT_UNBLOCKED_ERR) ||
-	       event_is_set(net_stream_closed_event(c->stream)) ||
-	       event_is_set(net_stream_stopping_event(c->stream));
+	       net_stream_is_leaving(c->stream);
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "door/redis/wire/error.h"
 #include "kv/fate.h"
 #include "loop/step.h"
+#include "serve/wanted.h"
 
 METRIC_COUNTER(commands, "frond_redis_commands_total", METRIC_NUMBER,
 	       "Commands on data that Redis's door has run.");
@@ -24,26 +25,59 @@ METRIC_COUNTER(transactions, "frond_redis_transactions_total", METRIC_NUMBER,
 
 /* ---- Lanes ---- */
 
+/* What names a key among those of jobs (lanes_of_key()). */
+static uint16_t
+run_key(unsigned db, struct str key)
+{
+	return (uint16_t)((hash_quick(key) >> 48) + db);
+}
+
 uint64_t
 run_lane(unsigned db, struct str key)
 {
-	return lanes_of((hash_quick(key) >> 32) + db);
+	return lanes_of_key(run_key(db, key));
+}
+
+/* The lanes of a call; how many keys it names, and the last of these. */
+static uint64_t
+call_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
+	   struct arena *arena, size_t *ret_count, uint16_t *ret_key)
+{
+	uint64_t lanes = 0;
+	size_t *places;
+	size_t count;
+
+	*ret_count = 0;
+	*ret_key = 0;
+	if (command->flags & COMMAND_ALL_KEYS)
+		return UINT64_MAX;
+	if (command_keys(command, argv, argc, arena, &places, &count) != STATUS_OK)
+		return 0; /* it will be refused */
+	for (size_t i = 0; i < count; i++) {
+		*ret_key = run_key(db, argv[places[i]]);
+		lanes |= lanes_of_key(*ret_key);
+	}
+	*ret_count = count;
+	return lanes;
 }
 
 uint64_t
 run_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
 	  struct arena *arena)
 {
-	uint64_t lanes = 0;
-	size_t *places;
+	uint16_t key;
 	size_t count;
 
-	if (command->flags & COMMAND_ALL_KEYS)
-		return UINT64_MAX;
-	if (command_keys(command, argv, argc, arena, &places, &count) != STATUS_OK)
-		return 0; /* it will be refused */
-	for (size_t i = 0; i < count; i++)
-		lanes |= run_lane(db, argv[places[i]]);
+	return call_lanes(command, argv, argc, db, arena, &count, &key);
+}
+
+uint64_t
+run_unit_lanes(struct unit *u, struct arena *arena)
+{
+	size_t count;
+	uint64_t lanes = call_lanes(u->command, u->argv, u->argc, u->db, arena, &count, &u->key);
+
+	u->has_key = count == 1;
 	return lanes;
 }
 
@@ -236,16 +270,16 @@ unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 }
 
 /*
- * The group's fiber runs commands of several clients. While it runs this one, databases that are
- * created count for the client who has sent it. That client waits, so nobody else uses its claim.
+ * The group's fiber runs commands of several clients. While it runs this one, it works for the
+ * client who has sent it. That client waits, so nobody else uses its operation.
  */
 static enum status
 group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 {
-	struct limits_claim *before = ops_work_under(&job->client->entry.op.claim);
+	struct ops_op *before = wanted_work_for(&job->client->entry.op);
 	enum status status = unit_run(g, job, u, ret_blocks);
 
-	(void)ops_work_under(before);
+	(void)wanted_work_for(before);
 	return status;
 }
 
@@ -328,6 +362,8 @@ group_serve(struct group *g, struct job *job)
 {
 	enum status status;
 
+	/* Its client's fiber is in effects_withdraw(), and waits for one command, which blocks. */
+	assert(job->count == 1 && !job->reads);
 	if (!job->claimed) {
 		job->claimed = true;
 		job->next_claimed = g->claimed;
@@ -686,34 +722,15 @@ group_is_done(const struct group *g)
 	return true;
 }
 
-/*
- * For step_set_ask(). The leader's client may go while its fiber runs the commands of others, which
- * go on. But a stop of the process ends in time: once it has given up on the leader, the group ends
- * unless another of its clients is still there.
- */
-static enum status
-group_goes_on(void *arg)
-{
-	const struct group *g = arg;
-
-	if (!client_is_given_up(g->first->client))
-		return STATUS_OK;
-	for (const struct job *j = group_next(g->first); j; j = group_next(j))
-		if (!event_is_set(net_stream_closed_event(j->client->stream)))
-			return STATUS_OK;
-	return STATUS_CANCELLED;
-}
-
 static void
 group_run(struct group *g)
 {
-	struct step_meter *steps = step_current();
-	enum status (*ask)(void *) = steps ? steps->ask : NULL;
-	void *ask_arg = steps ? steps->ask_arg : NULL;
-
 	/* A client that has gone ends what it alone reads. */
-	if (!g->reads || group_next(g->first))
-		step_set_ask(group_goes_on, g);
+	bool lasts = !g->reads || group_next(g->first);
+	struct wanted_group clients;
+
+	if (lasts)
+		wanted_group_begin(&clients, &g->first->lane);
 	g->cache = catalog_caches_take(&g->redis->caches);
 	g->mark = arena_mark(g->arena);
 	g->limit = REDIS_GROUP_UNITS;
@@ -738,7 +755,8 @@ group_run(struct group *g)
 	arena_reset(g->arena, g->mark);
 	effects_release(g->redis, g->claimed);
 	catalog_caches_give(&g->redis->caches, g->cache);
-	step_set_ask(ask, ask_arg);
+	if (lasts)
+		wanted_group_end(&clients);
 }
 
 /* ---- A job ---- */
@@ -767,6 +785,24 @@ job_is_small(const struct job *job)
 	return true;
 }
 
+/* Names the keys of the units for the job's lanes, if each has one. */
+static void
+job_name_keys(struct job *job, struct arena *arena)
+{
+	size_t count = job->count - job->done;
+	uint16_t *keys = arena_alloc(arena, count * sizeof(*keys));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct unit *u = &job->units[job->done + i];
+
+		if (!keys || !u->has_key)
+			return;
+		keys[i] = u->key;
+	}
+	job->lane.keys = keys;
+	job->lane.key_count = count;
+}
+
 /*
  * Single small commands share a lane, whatever their keys are, and so a commit. With pipelines two
  * groups are better: one runs while the other one is written.
@@ -776,6 +812,9 @@ job_run_in_turn(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->lane.small = job_is_small(job);
 	job->lane.shares = job->lane.small && job->count - job->done == 1;
+	job->lane.keys = NULL;
+	if (job->lane.small && r->queue.keys)
+		job_name_keys(job, arena);
 	job->lane.patience_ms = kv_commit_wait();
 	if (lanes_enter(&r->queue, &job->lane))
 		job_lead(r, job, arena);
@@ -877,6 +916,7 @@ void
 run_job(struct redis *r, struct job *job, struct arena *arena)
 {
 	job->lane.group = NULL;
+	job->lane.works_for = &job->client->entry.op;
 	job->blocked = false;
 	job->strays = job->wants_stage = false;
 	job->out_len = job->out->len;

@@ -7,7 +7,8 @@
  * are then run together, in one transaction with one fsync. The fiber of the first of them runs the
  * group for all. So commands of one process never conflict with each other, and a key that
  * everybody writes costs one commit for all that came during the last one. Single commands of a few
- * clients share a lane, too, whatever their keys are, and so a commit.
+ * clients share a lane, too, whatever their keys are, and so a commit. Small commands, each of one
+ * key, also name their keys, so that pipelines of different keys do not wait for each other.
  *
  * A unit is a command, or an EXEC with what it runs: all of it is in one transaction. A unit that
  * fails undoes no other one.
@@ -37,6 +38,8 @@ struct unit {
 	bool muted;  /* by CLIENT REPLY */
 	bool waited; /* it was run before, and found nothing */
 	enum caching caching;
+	bool has_key; /* it is about one key alone, */
+	uint16_t key; /* which this names for its lane (run_key()) */
 	/* EXEC: what MULTI has queued, and what has to be unchanged since WATCH. */
 	struct unit *queued;
 	size_t queued_count;
@@ -92,6 +95,9 @@ struct job {
 /* The lanes of a call: those of its keys. All of them where that is not known. */
 uint64_t run_lanes(const struct command *command, const struct str *argv, size_t argc, unsigned db,
 		   struct arena *arena);
+
+/* The same of a unit. Notes its key in it, if that is the only one. */
+uint64_t run_unit_lanes(struct unit *u, struct arena *arena);
 
 /* The lane of a key. */
 uint64_t run_lane(unsigned db, struct str key);

@@ -9,6 +9,7 @@
 #include "door/redis/acl/rules.h"
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/user.h"
+#include "loop/pause.h"
 #include "loop/wait.h"
 
 enum {
@@ -404,9 +405,7 @@ change_apply(struct change *ch)
 	struct clients *clients = &ch->redis->clients;
 	uint64_t until_ns = clock_after_ms(USER_APPLY_MS);
 	struct following f = { .name = ch->user.name, .self = ch->client };
-	struct event never;
 
-	event_init(&never);
 	people_news_changed(news);
 	f.count = people_news_count(news);
 	while (clients_signal_each(clients, CLIENT_LOOK, is_behind, &f)) {
@@ -414,7 +413,7 @@ change_apply(struct change *ch)
 			(void)clients_signal_each(clients, CLIENT_KILLED, is_behind, &f);
 			break;
 		}
-		(void)event_wait(&never, clock_after_ms(APPLY_LOOK_MS));
+		wait_pause(APPLY_LOOK_MS);
 	}
 }
 

@@ -2,7 +2,7 @@
  * Remembers where blocks begin, so that many changes of one collection in one transaction do not
  * look for the same blocks again. Each level has a sorted list of spans. A span is a part of the
  * order in which only one block begins, namely at the beginning of the span. All of it lies in the
- * item's arena.
+ * item's arena. Where the item has a map, that knows the same, and nothing is added here.
  */
 #include "model/timed/items/item_int.h"
 
@@ -151,9 +151,13 @@ enum status
 timed_known_divide(struct timed_item *item, unsigned level, struct str order)
 {
 	struct span span = { .from = order, .to = order };
-	struct level *l = &item->known->levels[level];
-	size_t at = level_find(l, order);
+	struct level *l;
+	size_t at;
 
+	if (!item->known)
+		return STATUS_OK;
+	l = &item->known->levels[level];
+	at = level_find(l, order);
 	if (at && str_cmp(order, l->spans[at - 1].to) <= 0) {
 		span.to = l->spans[at - 1].to;
 		l->spans[at - 1].to = order; /* who asks for `order` finds the span behind */

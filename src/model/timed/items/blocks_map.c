@@ -13,8 +13,11 @@
  * If it did, SHAPE is what the map says; if not, or if another transaction has changed the
  * shape at the same time, it is something else.
  *
- * A map says what is so at the transaction's snapshot. That it stays so until the commit is the
- * business of conflict ranges, as after a look-up in the store (blocks.c).
+ * A map says what is so at the transaction's snapshot. It stays so until the commit, since the
+ * transaction has read SHAPE and conflicts with whoever changes it. That is coarser than the
+ * conflict ranges of each block that a transaction without a map sets (blocks.c): two of them, with
+ * six keys, at each level. Maps are for a store that one process writes, and its commands on one
+ * key wait for each other, so hardly any transaction meets another one's SHAPE.
  *
  * A map knows parts of levels. It learns a part when something is looked up there, by one range
  * read of all blocks of the level between two that begin blocks of the level above: some thirty.
@@ -355,7 +358,7 @@ map_take(struct timed_item *item)
 	t->held = map;
 	/* With what this transaction has added to it. */
 	TRY(timed_part_key(item, TIMED_PART_SHAPE, &key));
-	TRY(timed_data_get(t, key, KV_SNAPSHOT, item->arena, &value));
+	TRY(timed_data_get(t, key, KV_READ, item->arena, &value));
 	if (value.ptr && value.len != sizeof(shape))
 		return timed_item_corrupt(item);
 	if (value.ptr)

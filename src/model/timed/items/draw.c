@@ -226,6 +226,8 @@ timed_members_draw(struct timed_item *item, size_t wanted, bool again, struct ti
 	*ret = (struct timed_members){ 0 };
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
+	if (item->packed)
+		return STATUS_NOT_FOUND;
 	TRY(timed_count(item, &count));
 	if (item->type == TIMED_SET && wanted == 1 && !again)
 		return draw_one(item, count, ret);

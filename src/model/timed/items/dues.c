@@ -18,12 +18,11 @@ enum {
 };
 
 enum status
-timed_count_part(struct timed_item *item, enum timed_part part, uint64_t *ret)
+timed_count_get(struct timed_item *item, struct str key, uint64_t *ret)
 {
-	struct str key, value;
+	struct str value;
 
 	*ret = 0;
-	TRY(timed_part_key(item, part, &key));
 	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
 	if (value.ptr && value.len != sizeof(*ret))
 		return timed_item_corrupt(item);
@@ -31,6 +30,16 @@ timed_count_part(struct timed_item *item, enum timed_part part, uint64_t *ret)
 		memcpy(ret, value.ptr, sizeof(*ret));
 	*ret = le64toh(*ret);
 	return STATUS_OK;
+}
+
+enum status
+timed_count_part(struct timed_item *item, enum timed_part part, uint64_t *ret)
+{
+	struct str key;
+
+	*ret = 0;
+	TRY(timed_part_key(item, part, &key));
+	return timed_count_get(item, key, ret);
 }
 
 /* The entry of the member whose key goes on with `tail` behind the body. */
@@ -125,10 +134,7 @@ first_lasts(struct timed_item *item, struct timed_one *one, bool *ret)
 	*ret = false;
 	if (status != STATUS_OK)
 		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	status = timed_leaf_parse(pair.value, &leaf, item->t->err);
-	if (status == STATUS_CORRUPT)
-		return timed_item_corrupt(item);
-	TRY(status);
+	TRY(timed_leaf_read(item, pair.value, &leaf));
 	*ret = !leaf.expires_ms;
 	return STATUS_OK;
 }

@@ -10,7 +10,6 @@
  * in use. The other pairs below the id are not read any more, and the sweep clears them as it
  * clears a removed body (gone.c).
  */
-#include <endian.h>
 
 #include "base/rand.h"
 #include "model/timed/items/item_int.h"
@@ -117,21 +116,6 @@ name_keep(struct timed_item *item, struct str *name, struct str known)
 	if (name->ptr == known.ptr)
 		return STATUS_OK;
 	return arena_copy(item->arena, *name, name);
-}
-
-static enum status
-number_get(struct timed_item *item, struct str key, uint64_t *ret)
-{
-	struct str value;
-
-	*ret = 0;
-	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
-	if (value.ptr && value.len != sizeof(*ret))
-		return timed_item_corrupt(item);
-	if (value.ptr)
-		memcpy(ret, value.ptr, sizeof(*ret));
-	*ret = le64toh(*ret);
-	return STATUS_OK;
 }
 
 /* Adds to a number of the group's. */
@@ -423,7 +407,7 @@ timed_consumers_count(struct timed_item *item, const struct timed_group *group, 
 	struct str key;
 
 	TRY(part_key(item, group, TIMED_GROUP_CONSUMERS, NO_NAME, NULL, &key));
-	return number_get(item, key, ret);
+	return timed_count_get(item, key, ret);
 }
 
 /* ---- Pending entries ---- */
@@ -617,7 +601,7 @@ timed_pending_count(struct timed_item *item, const struct timed_group *group, st
 		TRY(timed_cut(item->arena, consumer, &cut));
 	TRY(part_key(item, group, consumer.ptr ? TIMED_GROUP_COUNT : TIMED_GROUP_PENDINGS, cut,
 		     NULL, &key));
-	return number_get(item, key, ret);
+	return timed_count_get(item, key, ret);
 }
 
 enum status

@@ -3,6 +3,7 @@
 #include "doc/json.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/json_int.h"
+#include "model/timed/items/pack.h"
 
 enum {
 	DRAW_ARENA_BYTES = 1024 * 1024,
@@ -38,6 +39,32 @@ draw_expiry(uint64_t ms, struct buf *ret)
 	buf_append_cstr(ret, ") ");
 }
 
+/* Members that are in the header. */
+static enum status
+draw_packed(const struct timed_header *h, struct buf *ret)
+{
+	struct timed_pack pack;
+
+	TRY(timed_pack_parse(h->type, h->value, &pack));
+	draw_type(h->type, ret);
+	buf_append_cstr(ret, " {");
+	for (size_t i = 0; i < pack.count; i++) {
+		const struct timed_pack_member *m = &pack.members[i];
+
+		buf_append_cstr(ret, i ? ", " : "");
+		timed_draw_text(m->name, ret);
+		if (h->type == TIMED_SET)
+			continue;
+		buf_append_cstr(ret, ": ");
+		if (h->type == TIMED_HASH)
+			timed_draw_text(m->value, ret);
+		else
+			buf_printf(ret, "%.17g", m->score);
+	}
+	buf_append_byte(ret, '}');
+	return STATUS_OK;
+}
+
 static enum status
 draw_header(const struct catalog_db *db, struct str tail, struct str value, struct arena *arena,
 	    struct buf *ret)
@@ -53,6 +80,8 @@ draw_header(const struct catalog_db *db, struct str tail, struct str value, stru
 	timed_draw_time(h.write_us, ret);
 	buf_append_cstr(ret, " -> ");
 	draw_expiry(h.expires_ms, ret);
+	if (h.packed)
+		return draw_packed(&h, ret);
 	if (!h.has_body) {
 		timed_draw_text(h.value, ret);
 		return STATUS_OK;

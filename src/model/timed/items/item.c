@@ -40,6 +40,7 @@ timed_item_take(struct timed_item *item, const struct timed_header *h)
 		return timed_item_corrupt(item);
 	item->stored = true;
 	item->write_us = h->write_us;
+	item->due_ms = h->expires_ms;
 	if (h->has_body) {
 		memcpy(item->id, h->id, sizeof(item->id));
 		TRY(timed_body_prefix(item->t->db, item->arena, item->id, &item->body));
@@ -49,8 +50,11 @@ timed_item_take(struct timed_item *item, const struct timed_header *h)
 	item->type = h->type;
 	item->expires_ms = h->expires_ms;
 	item->value = h->value;
+	item->packed = h->packed;
 	if (timed_has_text(h->type))
 		item->length = h->length;
+	else if (h->packed)
+		item->count = h->length;
 	else if (h->length > TIMED_HEIGHT_MOST)
 		return timed_item_corrupt(item);
 	else if (h->type == TIMED_HASH)
@@ -262,6 +266,8 @@ timed_count(struct timed_item *item, uint64_t *ret)
 	uint64_t hidden = 0;
 
 	*ret = 0;
+	if (item->packed)
+		*ret = item->count;
 	if (item->type == TIMED_LEAF || !item->body.len)
 		return STATUS_OK;
 	if (!item->counted)
@@ -307,7 +313,7 @@ timed_item_renew(struct timed_item *item, enum timed_type type)
 	item->value = STR("");
 	item->length = 0;
 	item->height = 0;
-	item->has_dues = item->emptied = false;
+	item->packed = item->has_dues = item->emptied = false;
 	return timed_has_text(type) ? STATUS_OK : timed_body_make(item);
 }
 
@@ -322,7 +328,9 @@ timed_item_store(struct timed_item *item)
 		.whole = item->key.len > TIMED_WHOLE_BYTES ? item->key : STR(""),
 		.value = item->value,
 		.has_body = item->body.len > 0,
+		.packed = item->packed,
 		.length = timed_has_text(item->type) ? item->length
+			  : item->packed             ? item->count
 			  : item->type == TIMED_HASH ? item->has_dues
 						     : item->height,
 	};
@@ -336,8 +344,10 @@ timed_item_store(struct timed_item *item)
 	/* A write time that is given may have moved the moment on. */
 	TRY(timed_version_note(item->t, item->row, &item->noted_us));
 	TRY(timed_data_set(item->t, item->row, buf_str(&value)));
-	if (!item->expires_ms)
+	/* Its entry stays until the moment has come, whatever becomes of the item meanwhile. */
+	if (!item->expires_ms || item->expires_ms == item->due_ms)
 		return STATUS_OK;
+	item->due_ms = item->expires_ms;
 	timed_note_expiry(item->t, item->expires_ms);
 	TRY(timed_key_expiry(item->t->db, item->row, item->expires_ms, &entry));
 	return kv_set(item->t->tx, buf_str(&entry), STR(""));
@@ -372,6 +382,7 @@ timed_item_remove(struct timed_item *item)
 	item->stored = false;
 	item->type = TIMED_LEAF;
 	item->expires_ms = 0;
+	item->packed = false;
 	return timed_data_clear(item->t, item->row);
 }
 
@@ -460,7 +471,7 @@ timed_item_lapse(struct timed_item *item)
 	item->value = STR("");
 	item->length = 0;
 	item->height = 0;
-	item->has_dues = item->counted = false;
+	item->packed = item->has_dues = item->counted = false;
 	item->recent = NULL;
 }
 
@@ -474,7 +485,10 @@ timed_item_replace(struct timed_item *to, const struct timed_item *item)
 	to->length = item->length;
 	to->height = item->height;
 	to->has_dues = item->has_dues;
-	return STATUS_OK;
+	to->packed = item->packed;
+	to->count = item->packed ? item->count : 0;
+	/* The bytes of a pack are written over when the item is changed. */
+	return item->packed ? arena_copy(to->arena, item->value, &to->value) : STATUS_OK;
 }
 
 enum status
@@ -488,7 +502,7 @@ timed_item_rename(struct timed_item *item, struct timed_item *to)
 	to->stamped = item->stamped;
 	memcpy(to->id, item->id, sizeof(to->id));
 	TRY(timed_item_store(to));
-	if (to->type == TIMED_HASH) {
+	if (to->type == TIMED_HASH && !to->packed) {
 		TRY(timed_part_key(to, TIMED_PART_OWNER, &owner));
 		TRY(kv_set(to->t->tx, owner, to->row));
 	}

@@ -57,9 +57,13 @@ struct timed_item {
 	/* Private. */
 	struct timed_got asked; /* if has_asked */
 	bool has_asked;
-	struct str row;             /* the key of the header */
-	struct str value;           /* TIMED_VALUE that is in the header, with all its bytes */
-	struct str body;            /* what all keys of the body begin with; empty: there is none */
+	struct str row;   /* the key of the header */
+	struct str value; /* TIMED_VALUE in the header, with all its bytes; or a pack (pack.h) */
+	bool packed;      /* the members lie in the header */
+	char *pack;       /* bytes of the arena that packs are written to; NULL: none yet */
+	size_t pack_cap;  /* of them */
+	uint64_t due_ms;  /* there is an entry that says that it expires then; 0: of none */
+	struct str body;  /* what all keys of the body begin with; empty: there is none */
 	uint8_t id[TIMED_ID_BYTES]; /* of the body */
 	unsigned height;            /* of the skip list of a list or sorted set */
 	bool has_dues;              /* of a hash: members may expire by themselves */
@@ -68,7 +72,7 @@ struct timed_item {
 	bool stamped;               /* this transaction has written the stamp of the body */
 	uint64_t noted_us;          /* and noted its change at this moment (timed_version_note()) */
 	bool counted;               /* it knows how many members or elements there are */
-	uint64_t count;             /* if it does */
+	uint64_t count;             /* if it does, or is packed */
 	struct str count_key;       /* of the body; NULL: not needed yet */
 	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
 	struct timed_map *map;      /* the same, between transactions; NULL: none */

@@ -134,12 +134,13 @@ struct timed_header {
 	uint64_t write_us;
 	uint64_t expires_ms;        /* 0: never */
 	struct str whole;           /* the key, if it was cut */
-	struct str value;           /* TIMED_VALUE, TIMED_JSON without a body */
+	struct str value;           /* TIMED_VALUE, TIMED_JSON without a body; or a pack */
+	bool packed;                /* it is a pack of members (pack.h); there is no body */
 	bool has_body;              /* else */
 	uint8_t id[TIMED_ID_BYTES]; /* of the body */
 	/*
-	 * TIMED_VALUE: of the value; TIMED_JSON: of the text, 0: it lies in leaves; TIMED_HASH: 1
-	 * if members may expire; else: the height.
+	 * TIMED_VALUE: of the value; TIMED_JSON: of the text, 0: it lies in leaves; packed: how
+	 * many members there are; TIMED_HASH: 1 if members may expire; else: the height.
 	 */
 	uint64_t length;
 };
@@ -200,6 +201,9 @@ MUST_USE enum status timed_leaf_write(struct timed_item *item, struct str key,
 				      struct timed_leaf_record *leaf);
 /* Removes the pieces of a leaf that is removed, or written again. */
 MUST_USE enum status timed_leaf_drop(struct timed_item *item, const struct timed_pieces *pieces);
+/* timed_leaf_parse() of a leaf of the item's, which is told of if the record is damaged. */
+MUST_USE enum status timed_leaf_read(struct timed_item *item, struct str value,
+				     struct timed_leaf_record *ret);
 /* Reads what a leaf has in pieces. */
 MUST_USE enum status timed_leaf_load(struct timed_item *item, struct timed_leaf_record *leaf);
 /* All keys of the pieces. */
@@ -286,6 +290,8 @@ uint64_t timed_expiry_ms(const struct timed *t, struct timed_expiry expiry);
  */
 MUST_USE enum status timed_due_change(struct timed_item *item, struct str member_key,
 				      uint64_t old_ms, uint64_t new_ms);
+/* The number that is stored at the key; 0 if there is none. */
+MUST_USE enum status timed_count_get(struct timed_item *item, struct str key, uint64_t *ret);
 /* What is stored of a count of the body. */
 MUST_USE enum status timed_count_part(struct timed_item *item, enum timed_part part, uint64_t *ret);
 /* How many members have expired, and are stored still. */

@@ -3,9 +3,11 @@
 
 #include "catalog/format.h"
 #include "model/timed/items/item_int.h"
+#include "model/timed/items/pack.h"
 
 enum {
 	HEADER_FORMAT = 1,
+	HEADER_FORMAT_PACKED = 2,
 	LEAF_FORMAT = 1,
 	LEAF_FORMAT_PIECES = 2,
 	LEAF_FORMAT_RUN = 3,
@@ -14,7 +16,7 @@ enum {
 void
 timed_header_put(const struct timed_header *header, struct buf *value)
 {
-	tuple_put_u64(value, HEADER_FORMAT);
+	tuple_put_u64(value, header->packed ? HEADER_FORMAT_PACKED : HEADER_FORMAT);
 	tuple_put_u64(value, header->type);
 	tuple_put_u64(value, header->write_us);
 	tuple_put_u64(value, header->expires_ms);
@@ -46,7 +48,7 @@ timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
 	struct timed_header h = { 0 };
 	uint64_t format, type, whole;
 
-	TRY(catalog_format_next(&r, "header of an item", HEADER_FORMAT, &format, err));
+	TRY(catalog_format_next(&r, "header of an item", HEADER_FORMAT_PACKED, &format, err));
 	TRY(tuple_next_u64(&r, &type));
 	if (type < TIMED_VALUE || type >= TIMED_TYPES)
 		return STATUS_CORRUPT;
@@ -61,6 +63,14 @@ timed_header_parse(struct str value, struct timed_header *ret, struct err *err)
 		return STATUS_CORRUPT;
 	h.whole = str_of(r.rest.ptr, (size_t)whole);
 	h.value = str_skip(r.rest, (size_t)whole);
+	h.packed = format == HEADER_FORMAT_PACKED;
+	if (h.packed) {
+		if (h.has_body || !timed_pack_has(h.type) || !h.length ||
+		    h.length > TIMED_PACK_MEMBERS || h.value.len > TIMED_PACK_BYTES)
+			return STATUS_CORRUPT;
+		*ret = h;
+		return STATUS_OK;
+	}
 	if (h.has_body ? h.value.len > 0 : !timed_has_text(h.type) || h.length != h.value.len)
 		return STATUS_CORRUPT;
 	*ret = h;

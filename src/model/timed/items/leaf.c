@@ -123,6 +123,14 @@ timed_leaf_drop(struct timed_item *item, const struct timed_pieces *pieces)
 /* ---- Reading ---- */
 
 enum status
+timed_leaf_read(struct timed_item *item, struct str value, struct timed_leaf_record *ret)
+{
+	enum status status = timed_leaf_parse(value, ret, item->t->err);
+
+	return status == STATUS_CORRUPT ? timed_item_corrupt(item) : status;
+}
+
+enum status
 timed_leaf_load(struct timed_item *item, struct timed_leaf_record *leaf)
 {
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };

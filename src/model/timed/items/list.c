@@ -188,13 +188,11 @@ element_take(struct timed_item *item, const struct kv_pair *pair, bool load,
 {
 	struct timed_element e = { 0 };
 	struct timed_leaf_record leaf;
-	enum status status;
 
 	TRY(timed_key_tail(item, pair->key, 1, &e.place));
-	status = timed_leaf_parse(pair->value, &leaf, item->t->err);
-	if (status == STATUS_CORRUPT || !place_is_good(e.place))
+	if (!place_is_good(e.place))
 		return timed_item_corrupt(item);
-	TRY(status);
+	TRY(timed_leaf_read(item, pair->value, &leaf));
 	if (load)
 		TRY(timed_leaf_load(item, &leaf));
 	e.pieces = leaf.pieces;
@@ -324,11 +322,8 @@ element_tell(struct timed_item *item, struct str value, const struct timed_value
 {
 	struct arena_mark mark = arena_mark(item->arena);
 	struct timed_leaf_record leaf;
-	enum status status = timed_leaf_parse(value, &leaf, item->t->err);
 
-	if (status == STATUS_CORRUPT)
-		return timed_item_corrupt(item);
-	TRY(status);
+	TRY(timed_leaf_read(item, value, &leaf));
 	TRY(timed_leaf_load(item, &leaf));
 	to->fn(to->arg, leaf.value);
 	if (leaf.pieces.there)

@@ -1,6 +1,7 @@
 /* Members of hashes, sets and sorted sets, by their names. */
 #include "base/hash.h"
 #include "model/timed/items/ends.h"
+#include "model/timed/items/pack.h"
 
 enum {
 	MEMBERS_WAVE = 256, /* point reads that go out together */
@@ -142,6 +143,8 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 		members[i].found = members[i].known = members[i].too_long = false;
 	if (item->type == TIMED_LEAF || !count)
 		return STATUS_OK;
+	if (item->packed)
+		return timed_packed_get(item, members, count);
 	if (count == 1 && member_recall(item, members))
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
@@ -157,12 +160,17 @@ timed_members_get(struct timed_item *item, struct timed_member *members, size_t 
 /* For each member the one of the same name before it, or its own index. In the arena. */
 static enum status
 members_twins(struct timed_item *item, const struct timed_member *members, size_t count,
-	      size_t **ret)
+	      const size_t **ret)
 {
+	static const size_t alone[1] = { 0 };
 	size_t slots = hash_slots(count);
-	size_t *table = arena_zalloc(item->arena, slots * sizeof(*table));
-	size_t *twins = arena_alloc(item->arena, (count + 1) * sizeof(*twins));
+	size_t *table, *twins;
 
+	*ret = alone;
+	if (count == 1)
+		return STATUS_OK;
+	table = arena_zalloc(item->arena, slots * sizeof(*table));
+	twins = arena_alloc(item->arena, (count + 1) * sizeof(*twins));
 	if (!table || !twins)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
@@ -301,11 +309,16 @@ timed_members_put(struct timed_item *item, enum timed_type type, struct timed_me
 {
 	struct members_read r;
 	int64_t added = 0;
-	size_t *twins;
+	bool done = false;
+	const size_t *twins;
 
 	for (size_t i = 0; i < count; i++)
 		TRY(check_member(item, &members[i]));
 	if (!count)
+		return STATUS_OK;
+	if (item->packed || item->type == TIMED_LEAF)
+		TRY(timed_packed_put(item, type, members, count, &done));
+	if (done)
 		return STATUS_OK;
 	TRY(members_begin(item, type, members, count, &r));
 	TRY(members_twins(item, members, count, &twins));
@@ -355,11 +368,16 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 	struct timed_ends *popping = NULL;
 	struct members_read r;
 	int64_t gone = 0;
-	size_t *twins;
+	bool done = false;
+	const size_t *twins;
 
 	for (size_t i = 0; i < count; i++)
 		members[i].found = members[i].known = false;
 	if (item->type == TIMED_LEAF || !count)
+		return STATUS_OK;
+	if (item->packed)
+		TRY(timed_packed_delete(item, members, count, &done));
+	if (done)
 		return STATUS_OK;
 	TRY(members_read_all(item, members, count, &r));
 	TRY(members_twins(item, members, count, &twins));
@@ -433,6 +451,8 @@ timed_members_between(struct timed_item *item, uint64_t from, uint64_t to, size_
 	*ret = page;
 	if (item->type == TIMED_LEAF || from >= to)
 		return STATUS_OK;
+	if (item->packed)
+		return timed_packed_between(item, from, to, ret);
 	TRY(timed_hash_key(item->arena, item->body, from, &begin));
 	TRY(timed_hash_key(item->arena, item->body, to, &end));
 	TRY(timed_cursor_open_few(&scan, item->t, begin, end,

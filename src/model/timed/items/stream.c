@@ -110,11 +110,8 @@ static enum status
 entry_read(struct timed_item *item, struct str value, struct timed_entry *ret)
 {
 	struct timed_leaf_record leaf;
-	enum status status = timed_leaf_parse(value, &leaf, item->t->err);
 
-	if (status == STATUS_CORRUPT)
-		return timed_item_corrupt(item);
-	TRY(status);
+	TRY(timed_leaf_read(item, value, &leaf));
 	TRY(timed_leaf_load(item, &leaf));
 	return entry_fields(item, leaf.value, ret);
 }
@@ -283,7 +280,7 @@ timed_stream_delete(struct timed_item *item, struct timed_stream *stream,
 		TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
 		if (!value.ptr)
 			continue;
-		TRY(timed_leaf_parse(value, &leaf, item->t->err));
+		TRY(timed_leaf_read(item, value, &leaf));
 		TRY(timed_leaf_drop(item, &leaf.pieces));
 		TRY(timed_item_touch(item));
 		TRY(timed_data_clear(item->t, key));
@@ -331,7 +328,7 @@ trim_pieces(struct timed_item *item, struct str begin, struct str end)
 
 	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
 	while ((status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
-		TRY(timed_leaf_parse(pair.value, &leaf, item->t->err));
+		TRY(timed_leaf_read(item, pair.value, &leaf));
 		TRY(timed_leaf_drop(item, &leaf.pieces));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;

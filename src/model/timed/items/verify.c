@@ -7,6 +7,7 @@
 #include "model/timed/check.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/json_int.h"
+#include "model/timed/items/pack.h"
 
 #define FINDING_HEADER "item_header" /* one that cannot be where it is, or whose body lacks */
 #define FINDING_BODY   "item_body"   /* something in a body that cannot be there */
@@ -551,12 +552,22 @@ bodies_range(struct catalog_verify *v, struct catalog_verify_range *range)
 
 /* ---- Headers ---- */
 
-/* A document that is in its header. */
+/* A document, or members, that are in their header. */
 static enum status
 verify_packed(struct catalog_verify *v, const struct kv_pair *pair, const struct timed_header *h)
 {
+	struct timed_pack pack;
 	bool fine = true;
 
+	if (h->packed) {
+		if (timed_pack_parse(h->type, h->value, &pack) != STATUS_OK ||
+		    pack.count != h->length || !timed_pack_is_sound(&pack))
+			catalog_verify_found(v, FINDING_HEADER, pair->key,
+					     "not the members of an item");
+		else
+			v->sum.packed++;
+		return STATUS_OK;
+	}
 	if (h->type == TIMED_JSON)
 		TRY(json_check_text(h->value, v->scratch, &fine));
 	if (!fine)

@@ -3,6 +3,7 @@
 #include <endian.h>
 
 #include "model/timed/items/ends.h"
+#include "model/timed/items/pack.h"
 
 /* A range of the order: from `begin` up to but without `end`, whose ptr is NULL at the very end. */
 struct span {
@@ -40,9 +41,12 @@ bound_order(struct timed_item *item, enum timed_zset_by by, const struct timed_b
 	return behind ? timed_key_with(item->arena, *ret, 0, ret) : STATUS_OK;
 }
 
-/* The score of the first member: what all members have, where names are asked for. */
+/*
+ * The score of the first member: what all members have, where names are asked for. `pack`, here and
+ * below, has been read of an item that is packed, and is NULL of one with a body.
+ */
 static enum status
-first_score(struct timed_item *item, double *ret)
+first_score(struct timed_item *item, const struct timed_pack *pack, double *ret)
 {
 	const struct kv_range_options one = { .limit = 1 };
 	struct str begin, end;
@@ -50,6 +54,10 @@ first_score(struct timed_item *item, double *ret)
 	struct kv_pair pair;
 	enum status status;
 
+	if (pack) {
+		*ret = pack->members[0].score;
+		return STATUS_OK;
+	}
 	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
 	TRY(timed_part_key(item, TIMED_PART_BLOCKS, &end));
 	TRY(timed_one_ask(item->t, begin, end, &one, &first));
@@ -65,13 +73,14 @@ first_score(struct timed_item *item, double *ret)
 }
 
 static enum status
-range_span(struct timed_item *item, const struct timed_zset_range *range, struct span *ret)
+range_span(struct timed_item *item, const struct timed_zset_range *range,
+	   const struct timed_pack *pack, struct span *ret)
 {
 	double score = 0;
 
 	*ret = (struct span){ .begin = STR("") };
 	if (range->by == TIMED_BY_NAME)
-		TRY(first_score(item, &score));
+		TRY(first_score(item, pack, &score));
 	if (range->lower.kind != TIMED_BOUND_END)
 		TRY(bound_order(item, range->by, &range->lower, score,
 				range->lower.kind == TIMED_BOUND_EXCLUSIVE, &ret->begin));
@@ -89,10 +98,20 @@ span_is_empty(const struct span *span)
 
 /* ---- Ranks ---- */
 
+/* How many members come before the order. */
 static enum status
-end_rank(struct timed_item *item, struct str order, uint64_t *ret)
+order_rank(struct timed_item *item, const struct timed_pack *pack, struct str order, uint64_t *ret)
 {
-	return order.ptr ? timed_blocks_rank(item, order, ret) : timed_count(item, ret);
+	if (!pack)
+		return timed_blocks_rank(item, order, ret);
+	*ret = timed_pack_rank(pack, order);
+	return STATUS_OK;
+}
+
+static enum status
+end_rank(struct timed_item *item, const struct timed_pack *pack, struct str order, uint64_t *ret)
+{
+	return order.ptr ? order_rank(item, pack, order, ret) : timed_count(item, ret);
 }
 
 /* Ranks from the least on, with what `skip` and `limit` leave of the range. */
@@ -114,19 +133,19 @@ ranks_cut(const struct timed_zset_range *range, uint64_t *from, uint64_t *to)
 }
 
 static enum status
-range_ranks(struct timed_item *item, const struct timed_zset_range *range, uint64_t *ret_from,
-	    uint64_t *ret_to)
+range_ranks(struct timed_item *item, const struct timed_zset_range *range,
+	    const struct timed_pack *pack, uint64_t *ret_from, uint64_t *ret_to)
 {
 	struct span span;
 	uint64_t count;
 
 	*ret_from = *ret_to = 0;
 	if (range->by != TIMED_BY_RANK) {
-		TRY(range_span(item, range, &span));
+		TRY(range_span(item, range, pack, &span));
 		if (span_is_empty(&span))
 			return STATUS_OK;
-		TRY(end_rank(item, span.begin, ret_from));
-		return end_rank(item, span.end, ret_to);
+		TRY(end_rank(item, pack, span.begin, ret_from));
+		return end_rank(item, pack, span.end, ret_to);
 	}
 	TRY(timed_count(item, &count));
 	*ret_from = range->from < count ? range->from : count;
@@ -146,30 +165,58 @@ range_ranks(struct timed_item *item, const struct timed_zset_range *range, uint6
 enum status
 timed_zset_range_count(struct timed_item *item, const struct timed_zset_range *range, uint64_t *ret)
 {
+	struct timed_pack pack;
 	uint64_t from, to;
 
 	*ret = 0;
 	if (item->type == TIMED_LEAF)
 		return STATUS_OK;
-	TRY(range_ranks(item, range, &from, &to));
+	if (item->packed)
+		TRY(timed_packed_read(item, &pack));
+	TRY(range_ranks(item, range, item->packed ? &pack : NULL, &from, &to));
 	*ret = to > from ? to - from : 0;
 	return STATUS_OK;
+}
+
+static enum status
+packed_rank(struct timed_item *item, struct str name, uint64_t *ret_rank, double *ret_score)
+{
+	const struct timed_pack_member *m;
+	struct timed_pack pack;
+
+	TRY(timed_packed_read(item, &pack));
+	m = timed_pack_find(&pack, name);
+	if (!m)
+		return STATUS_NOT_FOUND;
+	*ret_rank = (uint64_t)(m - pack.members);
+	*ret_score = m->score;
+	return STATUS_OK;
+}
+
+static enum status
+body_rank(struct timed_item *item, struct str name, uint64_t *ret_rank, double *ret_score)
+{
+	struct timed_member member = { .name = name };
+	struct str order;
+
+	TRY(timed_members_get(item, &member, 1));
+	if (!member.found)
+		return STATUS_NOT_FOUND;
+	*ret_score = member.score;
+	TRY(timed_zset_order(item, member.score, name, &order));
+	return order_rank(item, NULL, order, ret_rank);
 }
 
 enum status
 timed_zset_rank(struct timed_item *item, struct str name, bool reverse, uint64_t *ret_rank,
 		double *ret_score)
 {
-	struct timed_member member = { .name = name };
 	uint64_t count;
-	struct str order;
 
-	TRY(timed_members_get(item, &member, 1));
-	if (!member.found)
-		return STATUS_NOT_FOUND;
-	TRY(timed_zset_order(item, member.score, name, &order));
-	TRY(timed_blocks_rank(item, order, ret_rank));
-	*ret_score = member.score;
+	if (item->packed)
+		TRY(packed_rank(item, name, ret_rank, ret_score));
+	else
+		TRY(body_rank(item, name, ret_rank, ret_score));
 	if (!reverse)
 		return STATUS_OK;
 	TRY(timed_count(item, &count));
@@ -187,14 +234,12 @@ long_name(struct timed_item *item, struct str cut, struct str *ret)
 {
 	struct timed_leaf_record leaf;
 	struct str key, value;
-	enum status status;
 
 	TRY(timed_cut_key(item, cut, &key));
 	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
-	status = timed_leaf_parse(value, &leaf, item->t->err);
-	if (status == STATUS_CORRUPT || (status == STATUS_OK && !leaf.pieces.there))
+	TRY(timed_leaf_read(item, value, &leaf));
+	if (!leaf.pieces.there)
 		return timed_item_corrupt(item);
-	TRY(status);
 	TRY(timed_leaf_load(item, &leaf));
 	*ret = leaf.whole;
 	return STATUS_OK;
@@ -275,6 +320,19 @@ ranks_read(struct timed_item *item, const struct timed_zset_range *range, uint64
 	return STATUS_OK;
 }
 
+static enum status
+packed_range(struct timed_item *item, const struct timed_zset_range *range,
+	     struct timed_members *ret)
+{
+	struct timed_pack pack;
+	uint64_t from, to;
+
+	TRY(timed_packed_keep(item, &pack));
+	TRY(range_ranks(item, range, &pack, &from, &to));
+	ranks_cut(range, &from, &to);
+	return timed_packed_ranks(item, &pack, from, to, range->reverse, ret);
+}
+
 enum status
 timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
 		 struct timed_members *ret)
@@ -285,13 +343,15 @@ timed_zset_range(struct timed_item *item, const struct timed_zset_range *range,
 	*ret = (struct timed_members){ 0 };
 	if (item->type == TIMED_LEAF || !range->limit)
 		return STATUS_OK;
+	if (item->packed)
+		return packed_range(item, range, ret);
 	if (range->by != TIMED_BY_RANK && !range->skip) {
-		TRY(range_span(item, range, &span));
+		TRY(range_span(item, range, NULL, &span));
 		if (span_is_empty(&span))
 			return STATUS_OK;
 		return span_read(item, &span, range->reverse, 0, range->limit, ret);
 	}
-	TRY(range_ranks(item, range, &from, &to));
+	TRY(range_ranks(item, range, NULL, &from, &to));
 	ranks_cut(range, &from, &to);
 	return to > from ? ranks_read(item, range, from, to, ret) : STATUS_OK;
 }
@@ -307,7 +367,6 @@ member_clear(struct timed_item *item, struct str name)
 {
 	struct timed_leaf_record leaf;
 	struct str key, value;
-	enum status status;
 
 	static_assert(TIMED_WHOLE_BYTES + TIMED_SCORE_BYTES <= TIMED_RECORD_BYTES,
 		      "a name that is in the key needs no pieces");
@@ -317,10 +376,7 @@ member_clear(struct timed_item *item, struct str name)
 	TRY(timed_data_get(item->t, key, KV_READ, item->arena, &value));
 	if (!value.ptr)
 		return timed_item_corrupt(item);
-	status = timed_leaf_parse(value, &leaf, item->t->err);
-	if (status == STATUS_CORRUPT)
-		return timed_item_corrupt(item);
-	TRY(status);
+	TRY(timed_leaf_read(item, value, &leaf));
 	TRY(timed_leaf_drop(item, &leaf.pieces));
 	return timed_data_clear(item->t, key);
 }
@@ -360,9 +416,14 @@ enum status
 timed_zset_pop(struct timed_item *item, bool greatest, uint64_t most, struct timed_members *ret)
 {
 	struct timed_ends *popping;
+	bool done = false;
 
 	*ret = (struct timed_members){ 0 };
 	if (item->type == TIMED_LEAF || !most)
+		return STATUS_OK;
+	if (item->packed)
+		TRY(timed_packed_pop(item, greatest, most, ret, &done));
+	if (done)
 		return STATUS_OK;
 	TRY(ends_take(item, greatest, most < SIZE_MAX ? (size_t)most : SIZE_MAX, ret));
 	if (!ret->count)

@@ -584,6 +584,7 @@ items_compare(struct timed *t, struct arena *arena, void *arg)
 		return compare_value(&item, c);
 	}
 	assert_int_equal(count, c->m->count);
+	c->f->packed += item.packed;
 	if (item.type == TIMED_LIST) {
 		return compare_list(&item, c);
 	}
@@ -592,6 +593,13 @@ items_compare(struct timed *t, struct arena *arena, void *arg)
 }
 
 /* ---- Random operations ---- */
+
+enum {
+	SMALL_KEYS = 2,
+	SMALL_NAMES = 40,
+	SMALL_FIRST = 2,
+	SMALL_EXPIRES = 8, /* one in so many puts gives members an expiry */
+};
 
 enum {
 	CHANGE_SET,
@@ -619,14 +627,24 @@ score_of(unsigned n)
 	return n % 2 ? scores[n / 2 % 10] : (double)n / 3 - 50;
 }
 
+/* Collections of some keys have few members, with short names: most of them lie in headers. */
+static bool
+change_is_small(const struct items_change *c)
+{
+	return c->key < SMALL_KEYS;
+}
+
 /* Members that a change is about: the same for the store and for the model. */
 static size_t
-change_members(struct rand_seq *r, bool more, struct items_model_entry *ret)
+change_members(struct rand_seq *r, bool more, bool small, struct items_model_entry *ret)
 {
 	size_t count = more ? 1 + rand_seq_below(r, 150) : 1 + rand_seq_below(r, 3);
 
+	if (small && count > SMALL_NAMES)
+		count = SMALL_NAMES;
 	for (size_t i = 0; i < count; i++) {
-		ret[i].name = (unsigned)rand_seq_below(r, ITEMS_NAMES);
+		ret[i].name = small ? SMALL_FIRST + (unsigned)rand_seq_below(r, SMALL_NAMES)
+				    : (unsigned)rand_seq_below(r, ITEMS_NAMES);
 		ret[i].value = (unsigned)rand_seq_below(r, 1000);
 		ret[i].score = score_of((unsigned)rand_seq_below(r, 1000));
 		ret[i].expires_ms = 0;
@@ -688,13 +706,13 @@ change_put(struct timed_item *item, struct items_model_item *m, struct rand_seq 
 {
 	static const enum timed_type types[] = { TIMED_HASH, TIMED_SET, TIMED_ZSET };
 	struct items_model_entry entries[200];
-	size_t count = change_members(r, c->kind == CHANGE_PUT_MORE, entries);
+	size_t count = change_members(r, c->kind == CHANGE_PUT_MORE, change_is_small(c), entries);
 	enum timed_type type = types[rand_seq_below(r, 3)], is = item ? item->type : m->type;
 
 	if (is == TIMED_VALUE || is == TIMED_LIST)
 		return STATUS_OK;
 	type = is == TIMED_LEAF ? type : is;
-	if (type == TIMED_HASH)
+	if (type == TIMED_HASH && (!change_is_small(c) || rand_seq_below(r, SMALL_EXPIRES) == 0))
 		change_expiries(r, c->now_ms, entries, count);
 	if (item)
 		return timed_members_put(item, type, members_of(item->arena, entries, count),
@@ -711,7 +729,7 @@ change_expire_members(struct timed_item *item, struct items_model_item *m, struc
 		      const struct items_change *c)
 {
 	struct items_model_entry entries[200];
-	size_t count = change_members(r, true, entries);
+	size_t count = change_members(r, true, change_is_small(c), entries);
 
 	change_expiries(r, c->now_ms, entries, count);
 	for (size_t i = 0; i < count; i++) {
@@ -729,10 +747,11 @@ change_expire_members(struct timed_item *item, struct items_model_item *m, struc
 }
 
 static enum status
-change_remove(struct timed_item *item, struct items_model_item *m, struct rand_seq *r)
+change_remove(struct timed_item *item, struct items_model_item *m, struct rand_seq *r,
+	      const struct items_change *c)
 {
 	struct items_model_entry entries[200];
-	size_t count = change_members(r, true, entries);
+	size_t count = change_members(r, rand_seq_below(r, 2), change_is_small(c), entries);
 
 	if (item) {
 		if (item->type == TIMED_VALUE || item->type == TIMED_LIST)
@@ -967,7 +986,7 @@ change_model(struct items_change *c, struct rand_seq *r)
 	case CHANGE_EXPIRE_MEMBERS:
 		return change_expire_members(NULL, m, r, c);
 	case CHANGE_REMOVE:
-		return change_remove(NULL, m, r);
+		return change_remove(NULL, m, r, c);
 	case CHANGE_PUSH:
 		return change_push(NULL, m, r);
 	case CHANGE_POP:
@@ -1013,7 +1032,7 @@ change_store(struct timed *t, struct arena *arena, void *arg)
 	case CHANGE_EXPIRE_MEMBERS:
 		return change_expire_members(&item, NULL, &r, c);
 	case CHANGE_REMOVE:
-		return change_remove(&item, NULL, &r);
+		return change_remove(&item, NULL, &r, c);
 	case CHANGE_PUSH:
 		TRY(timed_count(&item, &length));
 		if (item.type == TIMED_LIST && length > ITEMS_ENTRIES - 100)

@@ -33,7 +33,8 @@ struct items {
 	uint64_t expired_ms;
 	struct kv_tx_stats cost; /* of the last step */
 	struct timed_maps *maps;
-	unsigned steps; /* one in three goes without the maps */
+	unsigned steps;  /* one in three goes without the maps */
+	unsigned packed; /* collections in headers that were compared with the model */
 	struct err err;
 };
 

@@ -15,6 +15,7 @@
 #include "catalog/move.h"
 #include "catalog/store_format.h"
 #include "items_model.h"
+#include "model/timed/items/item_int.h"
 #include "store.h"
 
 static void
@@ -25,6 +26,7 @@ random_operations_agree_with_a_model(void **state)
 	struct items_model model = { 0 };
 	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 250 : 600;
 
+	f->packed = 0;
 	for (int i = 0; i < rounds; i++) {
 		struct items_compare compare = { .f = f, .random = rand_seq_next(&r) };
 		struct items_change c = items_change(f, &model, &r);
@@ -42,6 +44,7 @@ random_operations_agree_with_a_model(void **state)
 			items_sweep(f);
 	}
 	items_verify(f);
+	assert_in_range(f->packed, rounds / 50, 2 * rounds);
 	f->now_ms += 1000 * 1000;
 	items_sweep(f);
 	items_verify(f);
@@ -379,11 +382,14 @@ member_put(struct timed_item *item, double score)
 static enum status
 member_again_run(struct timed *t, struct arena *arena, void *arg)
 {
-	struct timed_member other = { .name = STR("other"), .score = 7 };
+	static char too_long[TIMED_WHOLE_BYTES + 1]; /* so that the set lies in a body */
+	struct timed_member other = { .score = 7 };
 	struct timed_member m = { .name = STR("member") };
 	struct timed_item item;
 
 	(void)arg;
+	memset(too_long, 'o', sizeof(too_long));
+	other.name = str_of(too_long, sizeof(too_long));
 	TRY(timed_item_open(t, STR("again"), arena, &item));
 	TRY(timed_members_put(&item, TIMED_ZSET, &other, 1));
 	member_is(&item, false, 0);
@@ -399,6 +405,7 @@ member_again_run(struct timed *t, struct arena *arena, void *arg)
 	member_is(&item, true, 3);
 	TRY(timed_item_delete(&item));
 	member_is(&item, false, 0);
+	TRY(timed_members_put(&item, TIMED_ZSET, &other, 1));
 	return member_put(&item, 4);
 }
 
@@ -1104,6 +1111,67 @@ a_sweep_tells_what_has_gone_and_when_the_next_expires(void **state)
 	items_verify(f);
 }
 
+/* A list of one element, at a position of so many bytes, and what reading it says. */
+struct position {
+	size_t bytes;
+	bool push; /* reads it to push something behind it */
+	enum status status;
+};
+
+static enum status
+position_make(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct position *p = arg;
+	char place[TIMED_PLACE_BYTES + 8] = { '\x80' };
+	struct timed_elements got;
+	struct str key, value;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("list"), arena, &item));
+	TRY(timed_list_push(&item, false, &STR("x"), 1));
+	TRY(timed_list_range(&item, 0, 1, &got));
+	TRY(timed_list_set(&item, &got.elements[0], STR("alone in its pair")));
+	TRY(timed_order_key(&item, got.elements[0].place, &key));
+	TRY(timed_data_get(t, key, KV_READ, arena, &value));
+	TRY(timed_data_clear(t, key));
+	TRY(timed_order_key(&item, str_of(place, p->bytes), &key));
+	return timed_data_set(t, key, value);
+}
+
+static enum status
+position_read(struct timed *t, struct arena *arena, void *arg)
+{
+	struct position *p = arg;
+	struct timed_elements got;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("list"), arena, &item));
+	p->status = p->push ? timed_list_push(&item, false, &STR("x"), 1)
+			    : timed_list_range(&item, 0, 1, &got);
+	return p->status == STATUS_CORRUPT ? STATUS_OK : p->status;
+}
+
+static void
+a_position_of_a_list_has_whole_numbers_and_a_limit(void **state)
+{
+	static const size_t good[] = { 8, 12, TIMED_PLACE_BYTES };
+	static const size_t bad[] = { 4, 9, 10, TIMED_PLACE_BYTES + 4 };
+	struct items *f = *state;
+
+	for (unsigned i = 0; i < 2 * (sizeof(good) + sizeof(bad)) / sizeof(*good); i++) {
+		bool is_good = i / 2 < sizeof(good) / sizeof(*good);
+		struct position p = {
+			.bytes = is_good ? good[i / 2] : bad[i / 2 - sizeof(good) / sizeof(*good)],
+			.push = i % 2,
+		};
+
+		items_must(f, position_make, &p);
+		items_must(f, position_read, &p);
+		assert_int_equal(p.status, is_good ? STATUS_OK : STATUS_CORRUPT);
+		items_must(f, delete_run, (char[]){ "list" });
+	}
+}
+
 int
 main(void)
 {
@@ -1123,6 +1191,7 @@ main(void)
 		WITH_STORE(fields_expire_also_after_a_move),
 		WITH_STORE(pages_count_and_flush_are_of_one_database),
 		WITH_STORE(a_sweep_tells_what_has_gone_and_when_the_next_expires),
+		WITH_STORE(a_position_of_a_list_has_whole_numbers_and_a_limit),
 		WITH_STORE(random_operations_agree_with_a_model),
 	};
 

@@ -369,7 +369,10 @@ zset_agree_and_restore(struct timed *t, struct arena *arena, void *arg)
 	return zset_restore(t, arena, arg);
 }
 
-/* Both orders of commits, for each entry. `begins`, or NULL: set where both have conflicted. */
+/*
+ * Both orders of commits, for each entry. `begins`, or NULL: set where both have conflicted without
+ * maps: with one a transaction conflicts with whoever begins or ends any block.
+ */
 static void
 meetings_of_zset(struct items *f, struct meeting *m, bool *begins)
 {
@@ -380,13 +383,17 @@ meetings_of_zset(struct items *f, struct meeting *m, bool *begins)
 
 		m->entries[0] = m->entries[1] = i;
 		for (unsigned first = 0; first < 2; first++) {
-			m->has_maps = (i + first) % 2;
+			m->has_maps = !begins && (i + first) % 2;
 			conflict[first] = meeting_conflicts(f, m, first);
 			conflicts[first] += conflict[first];
 			items_must(f, zset_agree_and_restore, m);
 		}
-		if (begins)
-			begins[i] = conflict[0] && conflict[1];
+		if (!begins)
+			continue;
+		begins[i] = conflict[0] && conflict[1];
+		m->has_maps = true;
+		(void)meeting_conflicts(f, m, i % 2);
+		items_must(f, zset_agree_and_restore, m);
 	}
 	/* Where an entry begins a block, which is rare. */
 	assert_in_range(conflicts[0], 1, MET / 4);
