@@ -1,6 +1,7 @@
 #include "frond_rows_bytes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,7 +23,7 @@ enum {
 	VERSION_ESTIMATES = 3,
 	VERSION_REFRESH = 4,
 	VERSION_BINDS = 4, /* a BEGIN that fails is to be rolled back, too */
-	ASK_MS = 500,      /* between two questions to `interrupted` */
+	ASK_MS = 500,      /* between two questions to `interrupted`; also what a receive blocks */
 	BUSY_MS = 10,      /* between two tries at a Unix socket where too many wait to connect */
 
 	REQUEST_HELLO = 1,
@@ -102,13 +103,13 @@ wait_for(struct frows *c, short events)
 	do {
 		int turn = c->interrupted && (left < 0 || left > ASK_MS) ? ASK_MS : left;
 
-		n = poll(&p, 1, turn);
-		if (n > 0)
-			return true;
 		if (c->interrupted && c->interrupted(c->interrupted_arg)) {
 			lose(c);
 			return fail(c, "57014", "interrupted while frond was waited for");
 		}
+		n = poll(&p, 1, turn);
+		if (n > 0)
+			return true;
 		if (!n && left > 0)
 			left -= turn;
 	} while ((!n && left) || (n < 0 && errno == EINTR));
@@ -146,7 +147,7 @@ send_all(struct frows *c, const uint8_t *at, size_t left)
 {
 	while (left) {
 		ssize_t n = c->ssl ? SSL_write(c->ssl, at, left > INT32_MAX ? INT32_MAX : (int)left)
-				   : send(c->fd, at, left, MSG_NOSIGNAL);
+				   : send(c->fd, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n > 0) {
 			at += n;
@@ -163,13 +164,9 @@ static bool
 receive_some(struct frows *c, uint8_t *to, size_t most, size_t *ret)
 {
 	for (;;) {
-		ssize_t n;
+		ssize_t n = c->ssl ? SSL_read(c->ssl, to, most > INT32_MAX ? INT32_MAX : (int)most)
+				   : recv(c->fd, to, most, 0);
 
-		/* Hardly ever is the answer there already: to look first would be in vain. */
-		if (!c->ssl && !wait_for(c, POLLIN))
-			return false;
-		n = c->ssl ? SSL_read(c->ssl, to, most > INT32_MAX ? INT32_MAX : (int)most)
-			   : recv(c->fd, to, most, 0);
 		if (n > 0) {
 			*ret = (size_t)n;
 			return true;
@@ -237,8 +234,7 @@ receive(struct frows *c)
 		return false;
 	length = take_int(&r, 4);
 	code = take_int(&r, 1);
-	(void)take_int(&r, 1);
-	number = take_int(&r, 2);
+	number = take_int(&r, 3); /* behind a byte that is 0 */
 	if ((code != ANSWER_DONE && code != ANSWER_ERROR) ||
 	    number != (uint16_t)(c->answered + 1) || length > FROWS_ANSWER_BYTES)
 		return fail_lost(c, "what came is no answer of this protocol");
@@ -253,6 +249,7 @@ receive(struct frows *c)
 		return false;
 	c->in.len = length;
 	c->read = (struct reader){ c->in.ptr, length, false };
+	c->refreshed |= c->answered == c->refresh && length && c->in.ptr[0] == true;
 	return code == ANSWER_DONE || take_error(c);
 }
 
@@ -289,9 +286,8 @@ frame_end(struct frows *c, struct bytes *b)
 static void
 front_clear(struct frows *c)
 {
-	c->front.len = 0;
+	c->front.len = c->front_count = 0;
 	c->front.failed = false;
-	c->front_count = 0;
 	c->front_begins = c->front_refreshes = false;
 }
 
@@ -391,27 +387,18 @@ owed_lost(struct frows *c)
 bool
 frows_owed_take(struct frows *c, uint16_t keep)
 {
-	struct frows_failure first;
-	bool failed = false;
+	bool done = true;
 
-	while (c->owed > keep) {
+	if (c->owed > keep) {
 		/* Those of before are of a ROLLBACK that nobody has waited for. */
-		bool counts = (uint16_t)(c->number - c->answered) <= c->owed;
-		bool done = receive(c);
-
+		(void)receive_earlier(c, (uint16_t)(c->number - c->owed));
+		done = c->fd >= 0 && receive_earlier(c, (uint16_t)(c->number - keep));
 		if (c->fd < 0)
 			return owed_lost(c);
-		c->owed -= counts;
-		if (done || !counts)
-			continue;
-		if (!failed)
-			first = c->failure;
-		failed = true;
+		c->owed = keep;
 	}
 	c->commits = c->commits && c->owed;
-	if (failed)
-		c->failure = first;
-	return !failed;
+	return done;
 }
 
 bool
@@ -594,6 +581,20 @@ tls_begin(struct frows *c, const struct frows_where *where)
 	return true;
 }
 
+/*
+ * Lets a receive block, which spares a poll() for each answer. It blocks for so long at most, and
+ * until a signal comes, even one that restarts other calls; then wait_for() goes on waiting.
+ */
+static bool
+receive_blocks(struct frows *c)
+{
+	const struct timeval most = { .tv_usec = ASK_MS * 1000 };
+
+	return (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0 &&
+		fcntl(c->fd, F_SETFL, 0) == 0) ||
+	       fail(c, "08001", "%s", strerror(errno));
+}
+
 static bool
 hello(struct frows *c)
 {
@@ -622,7 +623,8 @@ frows_open(const struct frows_where *where, struct frows **ret)
 	c->timeout_ms = where->timeout_ms;
 	c->interrupted = where->interrupted;
 	c->interrupted_arg = where->interrupted_arg;
-	if (!connect_any(c, where) || (where->tls && !tls_begin(c, where)) || !hello(c)) {
+	if (!connect_any(c, where) || !(where->tls ? tls_begin(c, where) : receive_blocks(c)) ||
+	    !hello(c)) {
 		lose(c);
 		return false;
 	}
@@ -686,12 +688,6 @@ frows_is_alive(struct frows *c)
 		return true;
 	lose(c);
 	return false;
-}
-
-int
-frows_socket(const struct frows *c)
-{
-	return c->fd;
 }
 
 /* A request without a body, or with a number. */
@@ -791,9 +787,17 @@ void
 frows_refresh_later(struct frows *c)
 {
 	/* What begins with the next request reads what is committed then. */
+	c->refreshed = c->front_begins;
 	if (c->version < VERSION_REFRESH || c->front_begins || c->front_refreshes)
 		return;
 	c->front_refreshes = frows_front_put(c, REQUEST_REFRESH, NULL, 0);
+	c->refresh = (uint16_t)(c->number + c->front_count);
+}
+
+bool
+frows_refreshed(const struct frows *c)
+{
+	return c->refreshed;
 }
 
 void

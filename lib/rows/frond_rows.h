@@ -95,7 +95,8 @@ struct frows_where {
 	const char *password;
 	bool tls;            /* the server's certificate is checked, for `host`, which is no path */
 	const char *ca_file; /* by the authorities in this file; NULL: by the system's */
-	int timeout_ms;      /* of connecting, and of each wait for an answer; 0: none */
+	int timeout_ms;      /* of connecting, and of each wait for an answer, which may take half a
+			      * second more; 0: none */
 	/*
 	 * Asked while the socket is waited for: at each signal, and twice a second. True: the wait
 	 * ends, and with it the connection; the failure is 57014. NULL: nobody is asked.
@@ -116,8 +117,6 @@ const struct frows_failure *frows_failure(const struct frows *c);
 bool frows_is_open(const struct frows *c);
 /* Looks whether the server has closed the connection, without asking it anything. */
 bool frows_is_alive(struct frows *c);
-/* The socket, for whoever waits for several things. */
-int frows_socket(const struct frows *c);
 
 bool frows_ping(struct frows *c);
 
@@ -142,10 +141,12 @@ void frows_rollback_later(struct frows *c);
 /*
  * The transaction reads what is committed now, if nothing that it has read was changed since; its
  * own writes stay. *ret_moved: it does; otherwise it reads what it did before, as it always does at
- * a server of version 3. frows_refresh_later() goes with the next request, and does not tell.
+ * a server of version 3. frows_refresh_later() goes with the next request; behind that
+ * frows_refreshed() tells, also if the transaction has begun there.
  */
 bool frows_refresh(struct frows *c, bool *ret_moved);
 void frows_refresh_later(struct frows *c);
+bool frows_refreshed(const struct frows *c);
 bool frows_savepoint(struct frows *c, uint32_t *ret);
 bool frows_release(struct frows *c, uint32_t savepoint);
 bool frows_rollback_to(struct frows *c, uint32_t savepoint);
@@ -248,6 +249,7 @@ struct frows_index {
 	bool ready;  /* rows can be found by it, if it is known */
 	bool failed; /* its build has found rows with the same values */
 	bool known;  /* its columns can be told; if not, it is one of Cassandra's clients alone */
+	bool groups; /* rows with equal values in its first columns lie together in it */
 	const struct frows_index_column *columns;
 	size_t count;
 	const uint32_t *included;
@@ -332,8 +334,9 @@ struct frows_scan {
 	bool only_count; /* sums of no column: how many rows there are */
 	/*
 	 * With sums: one of each group of rows that have so many columns of the key equal, from the
-	 * first. Pages have rows then, of the values of these columns, the number of rows as an
-	 * int8, and the sums; the last group of a page may go on as the first one of the next.
+	 * first, or of an index that has `groups`. Pages have rows then, of the values of these
+	 * columns, the number of rows as an int8, and the sums; the last group of a page may go on
+	 * as the first one of the next.
 	 */
 	size_t groups; /* 0: no groups */
 };

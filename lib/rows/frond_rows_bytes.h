@@ -176,6 +176,8 @@ struct frows {
 	uint16_t front_count; /* of these */
 	bool front_begins;    /* the first one is BEGIN */
 	bool front_refreshes; /* REFRESH is among them, and nothing that reads behind it */
+	uint16_t refresh;     /* the number of the last REFRESH that went so */
+	bool refreshed;       /* what it was answered */
 	struct bytes out;     /* the request that is made */
 	size_t count_at;      /* of the number of keys or rows in it */
 	uint32_t count;       /* so far */

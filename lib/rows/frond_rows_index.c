@@ -12,6 +12,7 @@ enum {
 	INDEX_READY = 2,
 	INDEX_FAILED = 4,
 	INDEX_KNOWN = 8,
+	INDEX_GROUPS = 16,
 
 	PART_BYTES = 4, /* in an answer: of what an array here has an element of, at least */
 };
@@ -57,6 +58,7 @@ take_index(struct reader *r, struct room *room, struct frows_index *ret)
 	ret->ready = flags & INDEX_READY;
 	ret->failed = flags & INDEX_FAILED;
 	ret->known = flags & INDEX_KNOWN;
+	ret->groups = flags & INDEX_GROUPS;
 	ret->count = take_int(r, 1);
 	ret->columns = columns = room_take(r, room, ret->count, sizeof(*columns));
 	for (size_t i = 0; columns && i < ret->count; i++) {

@@ -90,3 +90,16 @@ cql_partition_key_put(struct buf *out, const struct str *columns, size_t count)
 	}
 	return buf_status(out);
 }
+
+enum status
+cql_partition_token(struct buf *key, const struct str *columns, size_t count, int64_t *ret)
+{
+	/* The bytes of a single column are the key, so nothing is put together. */
+	if (count == 1 && columns[0].len <= CQL_KEY_PART_BYTES) {
+		*ret = cql_token(columns[0]);
+		return STATUS_OK;
+	}
+	TRY(cql_partition_key_put(key, columns, count));
+	*ret = cql_token(buf_str(key));
+	return STATUS_OK;
+}

@@ -25,4 +25,11 @@ int64_t cql_token(struct str partition_key);
 MUST_USE enum status cql_partition_key_put(struct buf *out, const struct str *columns,
 					   size_t count);
 
+/*
+ * The token of the partition key of these columns; the buffer, which is empty, is where several of
+ * them are put together. Fails as cql_partition_key_put().
+ */
+MUST_USE enum status cql_partition_token(struct buf *key, const struct str *columns, size_t count,
+					 int64_t *ret);
+
 #endif

@@ -36,6 +36,24 @@ keys_of_several_columns_have_lengths(void **state)
 	buf_release(&two);
 }
 
+static void
+a_token_is_that_of_the_columns_put_together(void **state)
+{
+	struct str columns[] = { STR("a"), { "\0\0\0\1", 4 } };
+	struct buf key = BUF_INIT(CASE_BYTES);
+	int64_t token;
+
+	(void)state;
+	assert_int_equal(cql_partition_token(&key, columns, 1, &token), STATUS_OK);
+	assert_int_equal(token, cql_token(STR("a")));
+	assert_int_equal(cql_partition_token(&key, columns, 2, &token), STATUS_OK);
+	assert_int_equal(token, INT64_C(8247712171917364652));
+	columns[0].len = CQL_KEY_PART_BYTES + 1;
+	assert_int_equal(cql_partition_token(&key, columns, 1, &token), STATUS_INVALID);
+	assert_int_equal(cql_partition_token(&key, columns, 2, &token), STATUS_INVALID);
+	buf_release(&key);
+}
+
 int
 main(void)
 {
@@ -43,6 +61,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(tokens_are_cassandras, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(keys_of_several_columns_have_lengths, case_setup,
 						case_teardown),
+		cmocka_unit_test(a_token_is_that_of_the_columns_put_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 		.people = ground->people,
 		.settings = settings_of(ground->settings, &cql_setting_group),
 	};
-	clients_init(&door->clients, CQL_CLIENT_LOST, CQL_CLIENT_KILLED);
+	clients_init(&door->clients, CQL_CLIENT_LOST);
 	catalog_caches_init(&door->caches);
 	traces_init(&door->traces);
 	for (size_t i = 0; i < CQL_LANE_TABLES; i++)

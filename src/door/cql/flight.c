@@ -7,9 +7,10 @@
 #include "loop/task.h"
 #include "net/beside.h"
 #include "net/memory.h"
+#include "serve/settle.h"
 
 enum {
-	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next one */
+	KEPT = 4, /* with their buffers, of a connection that rests */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 };
 
@@ -44,14 +45,20 @@ flight_free(struct cql_flight *fl)
 	mem_free(fl);
 }
 
-/* Keeps it for the next one. */
+/* Keeps it for the next one. Clients that send many together mostly do so again at once. */
 static void
 flight_spare(struct cql_client *c, struct cql_flight *fl)
 {
-	if (fl->out.cap > KEPT_BYTES)
-		buf_release(&fl->out);
+	const struct net_session *session = net_stream_session(c->stream);
+
+	if (c->flights.spare_count >= KEPT && net_session_is_pressed(session)) {
+		flight_free(fl);
+		return;
+	}
+	settle_buffer(&fl->out);
 	fl->next = c->flights.spare;
 	c->flights.spare = fl;
+	c->flights.spare_count++;
 }
 
 static struct cql_flight *
@@ -62,6 +69,7 @@ flight_take(struct cql_client *c)
 
 	if (fl) {
 		c->flights.spare = fl->next;
+		c->flights.spare_count--;
 		return fl;
 	}
 	fl = mem_zalloc(sizeof(*fl));
@@ -79,23 +87,36 @@ flight_new(struct cql_client *c, const struct input_frame *f)
 
 	if (!fl)
 		return NULL;
-	buf_clear(&fl->out);
 	buf_clear(&fl->body);
 	buf_append_str(&fl->body, f->body);
 	fl->from = frame_begin(&fl->out, f->header.version, f->header.stream, FRAME_RESULT);
 	fl->waited = false;
 	fl->asked_bytes = 0;
-	atomic_store_explicit(&fl->op.killed, false, memory_order_relaxed);
+	fl->behind = NULL;
+	fl->task = NULL;
 	if (buf_status(&fl->body) == STATUS_OK && buf_status(&fl->out) == STATUS_OK)
-		fl->task = net_beside_take(net_stream_session(c->stream));
-	else
-		fl->task = NULL;
-	if (!fl->task) {
-		flight_spare(c, fl);
-		return NULL;
-	}
-	fl->arena = fl->task->arena;
-	return fl;
+		return fl;
+	flight_spare(c, fl);
+	return NULL;
+}
+
+void
+flight_drop(struct cql_client *c, struct cql_flight *fl)
+{
+	flight_spare(c, fl);
+}
+
+bool
+flight_take_fiber(struct cql_client *c, struct cql_flight *fl)
+{
+	struct task *task = net_beside_take(net_stream_session(c->stream));
+
+	if (!task)
+		return false;
+	fl->task = task;
+	for (; fl; fl = fl->behind)
+		fl->arena = task->arena;
+	return true;
 }
 
 /* The first that waits goes on where all others do, too, and nothing is left to be sent. */
@@ -146,7 +167,8 @@ flight_done(void *arg)
 	struct cql_flights *all = &c->flights;
 
 	net_beside_put(net_stream_session(c->stream), fl->task);
-	append(&all->done_end, fl);
+	for (; fl; fl = fl->behind)
+		append(&all->done_end, fl);
 	flights_wake(c);
 }
 
@@ -156,7 +178,8 @@ flight_begin(struct cql_flight *fl, void (*run)(struct cql_flight *fl))
 	struct cql_client *c = fl->r.client;
 
 	fl->run = run;
-	c->flights.count++;
+	for (const struct cql_flight *each = fl; each; each = each->behind)
+		c->flights.count++;
 	task_start_soon(fl->task, flight_run, flight_done, fl);
 }
 
@@ -199,6 +222,7 @@ flights_await_memory(struct cql_client *c)
 	struct cql_flight *fl = c->flights.asks;
 	struct net_session *session = net_stream_session(c->stream);
 
+	flights_trim(c, 0);
 	fl->gets = !c->ends && net_memory_await_more(session, &fl->asked_bytes) == STATUS_OK;
 	c->flights.asks = NULL;
 	event_set(&fl->turn);
@@ -223,14 +247,24 @@ flights_send(struct cql_client *c)
 		/* What was set aside and is not used is for others while the client reads. */
 		if (all->only == fl)
 			budget_settle(fl->out.part);
-		if (!c->ends && cql_client_write(c, buf_str(&fl->out)) != STATUS_OK)
-			c->ends = true;
-		flight_spare(c, fl);
+		if (fl->r.again) {
+			append(&all->left_end, fl);
+		} else {
+			if (!c->ends && cql_client_write(c, buf_str(&fl->out)) != STATUS_OK)
+				c->ends = true;
+			flight_spare(c, fl);
+		}
 		all->count--;
 		if (all->only == fl)
 			all->only = NULL;
 		flights_call_next(all);
 	}
+}
+
+struct cql_flight *
+flights_take_left(struct cql_client *c)
+{
+	return take_first(&c->flights.left, &c->flights.left_end);
 }
 
 /*
@@ -267,8 +301,7 @@ flights_wait(struct cql_client *c)
 	if (all->done)
 		return;
 	if (c->ends || !flights_have_room(c) || !cql_input_grows(c) ||
-	    net_stream_is_lost(c->stream) || event_is_set(net_stream_closed_event(c->stream)) ||
-	    event_is_set(net_stream_stopping_event(c->stream))) {
+	    net_stream_is_leaving(c->stream)) {
 		wait_for_done(c);
 		return;
 	}
@@ -296,16 +329,39 @@ flights_finish(struct cql_client *c)
 		flights_finish_one(c);
 }
 
+bool
+flights_rest(struct cql_client *c)
+{
+	uint64_t until_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
+	struct event *wake;
+	struct str in;
+
+	assert(!c->flights.count);
+	if (c->flights.spare_count <= KEPT || !cql_input_grows(c) ||
+	    net_stream_is_leaving(c->stream) || net_stream_peek(c->stream, 0, &in) != STATUS_OK ||
+	    in.len)
+		return false;
+	if (cql_client_send_events(c) != STATUS_OK)
+		c->ends = true;
+	wake = clients_wait_begin(&c->entry);
+	if (wake && !c->ends)
+		net_stream_rest(c->stream, true, wake, until_ns);
+	(void)clients_wait_end(&c->entry);
+	if (clock_mono_ns() >= until_ns)
+		flights_trim(c, KEPT);
+	return true;
+}
+
 void
 flights_trim(struct cql_client *c, size_t most)
 {
-	struct cql_flight **at = &c->flights.spare;
+	struct cql_flights *all = &c->flights;
 	struct cql_flight *fl;
 
-	for (; *at && most; most--)
-		at = &(*at)->next;
-	while ((fl = *at)) {
-		*at = fl->next;
+	while (all->spare_count > most) {
+		fl = all->spare;
+		all->spare = fl->next;
+		all->spare_count--;
 		flight_free(fl);
 	}
 }

@@ -7,6 +7,14 @@
  * Cassandra: a client that minds waits for the answer. One that is sent behind an answer sees its
  * effects, since it is answered when it has committed.
  *
+ * == Groups ==
+ *
+ * SELECTs of one row that have come one behind the other are one flight: a fiber runs up to
+ * CQL_TOGETHER of them one after the other, in one transaction (run/joint.h), and then all are
+ * answered. Each counts as one that is under way. The fiber leaves a member to the connection's
+ * fiber, which serves it anew as a flight of its own, if it lacks memory, or if one before it took
+ * long: then the others are better run beside each other.
+ *
  * == Who waits for whom ==
  *
  * - The connection's fiber alone reads from the stream and writes to it. It waits for memory, or
@@ -33,32 +41,42 @@ struct task;
 
 struct cql_flight {
 	struct cql_flight *next;
-	struct task *task;
-	struct cql_op op;
+	struct cql_flight *behind; /* the next one of its group, which is run by the same fiber */
+	struct task *task;         /* the first one's; NULL of the others */
+	struct ops_op op;
 	struct arena *arena; /* the task's */
 	struct cql_request r;
 	struct buf body; /* as it came */
 	struct buf out;
-	size_t from; /* of `out`: where the answer begins */
-	void (*run)(struct cql_flight *fl);
-	struct event turn;  /* to be the only one, or to have memory */
-	bool waited;        /* for that, once */
-	bool gets;          /* the memory it has asked for */
-	size_t asked_bytes; /* for its latest attempt: net_memory_await_more() */
+	size_t from;                        /* of `out`: where the answer begins */
+	void (*run)(struct cql_flight *fl); /* of the first one */
+	struct event turn;                  /* to be the only one, or to have memory */
+	bool waited;                        /* for that, once */
+	bool gets;                          /* the memory it has asked for */
+	size_t asked_bytes;                 /* for its latest attempt: net_memory_await_more() */
 };
 
 /* True if another one may begin. */
 bool flights_have_room(const struct cql_client *c);
 
 /*
- * With a copy of the frame, and `out` and `body` ready; the caller fills `r` in, and begins it.
- * NULL when memory is short, or fibers are (NET_BESIDE_FIBERS).
+ * With a copy of the frame, and `out` and `body` ready; the caller fills `r` in. NULL when memory
+ * is short.
  */
 struct cql_flight *flight_new(struct cql_client *c, const struct input_frame *f);
+/* Gives one back that was not begun. */
+void flight_drop(struct cql_client *c, struct cql_flight *fl);
 
 /*
- * Has `run` called on a fiber of its own, before anything else of the client is served. It leaves
- * an answer in `out`, all of which is sent.
+ * Takes a fiber for the flight and those behind it; each of them has the fiber's arena as `arena`.
+ * False when memory is short, or all NET_BESIDE_FIBERS are taken.
+ */
+bool flight_take_fiber(struct cql_client *c, struct cql_flight *fl);
+
+/*
+ * Has `run` called on that fiber, before anything else of the client is served. It leaves an answer
+ * in `out` of the flight and of each one behind it, all of which is sent; or nothing, if it sets
+ * `r.again`.
  */
 void flight_begin(struct cql_flight *fl, void (*run)(struct cql_flight *fl));
 
@@ -79,12 +97,22 @@ bool flight_await_memory(struct cql_flight *fl);
 /* Sends the answers that are there. Where the connection is lost, drops them and sets `ends`. */
 void flights_send(struct cql_client *c);
 
+/* The first one that a group has left, for the caller to serve and to drop; NULL: there is none. */
+struct cql_flight *flights_take_left(struct cql_client *c);
+
 /* Waits until one is done, or the client says more, and sends the client its events. */
 void flights_wait(struct cql_client *c);
 
 /* Waits until one is done, or all are, and sends the answers that are there. */
 void flights_finish_one(struct cql_client *c);
 void flights_finish(struct cql_client *c);
+
+/*
+ * Where none is under way, many are kept for further ones, and the client says nothing: waits for a
+ * moment (NET_STREAM_PATIENCE_MS), behind which few are kept, and sends the client its events.
+ * False: there is no reason to wait so.
+ */
+bool flights_rest(struct cql_client *c);
 
 /* Frees what is kept for further ones, but for `most` of them. */
 void flights_trim(struct cql_client *c, size_t most);

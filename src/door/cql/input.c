@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "door/cql/wire/segment.h"
 #include "net/memory.h"
+#include "serve/settle.h"
 
 enum {
-	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next frame */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	OLD_HEADER_BYTES = 8, /* of versions 1 and 2, whose streams have one byte */
 };
@@ -44,8 +44,6 @@ result_of(struct cql_client *c, enum status status)
 static enum status
 wait_for_bytes(struct cql_client *c)
 {
-	struct event *closed = net_stream_closed_event(c->stream);
-	struct event *stopping = net_stream_stopping_event(c->stream);
 	struct event *wake;
 	struct str in;
 
@@ -53,11 +51,9 @@ wait_for_bytes(struct cql_client *c)
 		if (!c->flights.count)
 			cql_client_check_roles(c);
 		TRY(cql_client_send_events(c));
-		TRY(net_stream_peek(c->stream, 0, &in));
+		TRY(net_stream_next(c->stream, &in));
 		if (in.len)
 			return STATUS_OK;
-		if (event_is_set(closed) || event_is_set(stopping))
-			return STATUS_CANCELLED;
 		wake = clients_wait_begin(&c->entry);
 		if (wake)
 			net_stream_rest(c->stream, true, wake, clock_after_ms(IDLE_LOOK_MS));
@@ -194,6 +190,8 @@ next_in_segments(struct cql_client *c, struct input_frame *ret)
 	bool known = false; /* the header was checked */
 
 	for (;;) {
+		/* `ret->body` of the frame before lies in `in`, which moves from here on. */
+		assert(c->at <= c->in.len);
 		skip_in_segments(c);
 		if (c->at == c->in.len) {
 			buf_clear(&c->in);
@@ -255,7 +253,8 @@ unpack_body(struct cql_client *c, struct input_frame *f)
 		f->header.length = len;
 		return INPUT_LENGTH;
 	}
-	if (len > KEPT_BYTES && net_memory_reserve(net_stream_session(c->stream), len) != STATUS_OK)
+	if (len > SETTLE_KEPT_BYTES &&
+	    net_memory_reserve(net_stream_session(c->stream), len) != STATUS_OK)
 		return INPUT_MEMORY;
 	status = cql_body_unpack(c->compressor, f->body, &c->plain);
 	f->body = buf_str(&c->plain);
@@ -340,24 +339,16 @@ cql_input_grows(const struct cql_client *c)
 	return !c->skips && !(c->segmented && c->at < c->in.len);
 }
 
-static void
-buf_shrink(struct buf *b)
-{
-	if (b->cap > KEPT_BYTES)
-		buf_release(b);
-	buf_clear(b);
-}
-
 void
 cql_input_done(struct cql_client *c)
 {
 	assert(c->at <= c->in.len);
 	if (c->at == c->in.len) {
-		buf_shrink(&c->in);
+		settle_buffer(&c->in);
 		c->at = 0;
 	}
-	buf_shrink(&c->raw);
-	buf_shrink(&c->plain);
-	buf_shrink(&c->out);
-	buf_shrink(&c->packed);
+	settle_buffer(&c->raw);
+	settle_buffer(&c->plain);
+	settle_buffer(&c->out);
+	settle_buffer(&c->packed);
 }

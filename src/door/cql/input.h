@@ -21,7 +21,9 @@ enum input_result {
 struct input_frame {
 	struct frame_header header;
 	struct str body; /* until the next call */
-	size_t limit;    /* INPUT_LENGTH: what the body may have */
+	bool again;      /* it was left by a group (flight.h), and `admitted` if that was asked */
+	bool admitted;
+	size_t limit; /* INPUT_LENGTH: what the body may have */
 };
 
 /* Waits for the next frame, and meanwhile sends the client its events. */

@@ -1,5 +1,6 @@
 #include "door/cql/serve.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "door/cql/conn/request.h"
 #include "door/cql/flight.h"
 #include "door/cql/input.h"
+#include "door/cql/run/joint.h"
 #include "door/cql/run/news.h"
 #include "door/cql/run/run.h"
 #include "door/cql/wire/params.h"
@@ -15,10 +17,11 @@
 #include "net/memory.h"
 #include "serve/beside.h"
 #include "serve/explain.h"
+#include "serve/settle.h"
 
 enum {
-	SLOW_BYTES = 120, /* of what is said of a slow request */
-	FLIGHTS_KEPT = 4, /* with their buffers, while a connection has none under way */
+	SLOW_BYTES = 120,  /* of what is said of a slow request */
+	JOINT_SLOW_MS = 1, /* that a member of a group takes: the others are served by themselves */
 };
 
 METRIC_COUNTER(requests, "frond_cql_requests_total", METRIC_NUMBER,
@@ -400,6 +403,11 @@ may_run_again(struct cql_request *r, enum status status, size_t begun, struct ar
 
 	if (status != STATUS_LIMIT && status != STATUS_NOMEM)
 		return false;
+	/* On the fiber of a group, which cannot wait for the others of that. */
+	if (r->joint) {
+		r->again = true;
+		return false;
+	}
 	if (!r->flight && !(lacks && request_may_wait(r)))
 		return false;
 	/* The beginning of the frame stays in any case: the answer may be an error. */
@@ -457,10 +465,9 @@ run_request(struct cql_request *r, const struct opcode *opcode, const struct fra
 	enum status status;
 
 	begin_op(r, opcode);
-	step_set_ask(request_ask, r);
 	status = run_attempts(r, in);
-	step_set_ask(NULL, NULL);
-	count_request(r, status);
+	if (!r->again)
+		count_request(r, status);
 	if (r->flight)
 		ops_end(r->op);
 	else
@@ -499,10 +506,13 @@ statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
 	enum status status;
 
+	if (r->admitted)
+		return STATUS_OK;
 	if (opcode && opcode->before_startup) {
 		ops_admit_always(r->op);
 		return STATUS_OK;
 	}
+	r->admitted = true;
 	status = r->flight ? beside_admit(&r->client->entry, r->op, &r->err)
 			   : clients_admit(&r->client->entry, &r->err);
 	if (status != STATUS_OK)
@@ -605,15 +615,17 @@ answer(struct cql_request *r, size_t from, enum status status)
 }
 
 static struct cql_request
-request_of(struct cql_client *c, const struct frame_header *h, struct arena *arena, struct buf *out,
+request_of(struct cql_client *c, const struct input_frame *f, struct arena *arena, struct buf *out,
 	   struct ops_op *op)
 {
+	const struct frame_header *h = &f->header;
 	bool is_statement = h->opcode == FRAME_QUERY || h->opcode == FRAME_EXECUTE;
 
-	metric_add(&requests, 1);
+	metric_add(&requests, !f->again);
 	return (struct cql_request){ .door = c->door,
 				     .client = c,
 				     .header = *h,
+				     .admitted = f->admitted,
 				     .arena = arena,
 				     .out = out,
 				     .answer = FRAME_RESULT,
@@ -627,7 +639,7 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct arena_mark mark = arena_mark(arena);
-	struct cql_request r = request_of(c, &f->header, arena, &c->out, &c->entry.op);
+	struct cql_request r = request_of(c, f, arena, &c->out, &c->entry.op);
 	enum status status;
 	size_t from;
 
@@ -658,11 +670,38 @@ serve_flight(struct cql_flight *fl)
 
 	trace_request(r, fl->from);
 	status = serve_body(r, buf_str(&fl->body));
-	finish_answer(r, fl->from, status);
-	if (buf_status(&fl->out) != STATUS_OK)
-		r->client->ends = true;
-	ops_moved(r->op, fl->out.len);
+	if (!r->again) {
+		finish_answer(r, fl->from, status);
+		if (buf_status(&fl->out) != STATUS_OK)
+			r->client->ends = true;
+		ops_moved(r->op, fl->out.len);
+	}
 	ops_leave(r->op);
+}
+
+/* The same of a group: one after the other, in a transaction of them all. */
+static void
+serve_group(struct cql_flight *first)
+{
+	const struct arena_mark mark = arena_mark(first->arena);
+	struct joint joint = { 0 };
+	bool slow = false;
+
+	for (struct cql_flight *fl = first; fl; fl = fl->behind) {
+		uint64_t began_ns = clock_mono_ns();
+
+		if (slow) {
+			fl->r.again = true;
+			continue;
+		}
+		fl->r.joint = &joint;
+		step_unit();
+		serve_flight(fl);
+		arena_reset(first->arena, mark);
+		/* It has waited for the disk, as others that run beside each other may together. */
+		slow = clock_mono_ns() - began_ns > JOINT_SLOW_MS * CLOCK_NS_PER_MS;
+	}
+	joint_end(&joint);
 }
 
 /* The first words of the statements that leave the connection and the schema as they are. */
@@ -711,44 +750,60 @@ is_aside(const struct input_frame *f)
 	       f->header.opcode == FRAME_REGISTER;
 }
 
-/* Begins a flight. False: there is no memory or fiber for that, and nothing was done. */
-static bool
-begin_flight(struct cql_client *c, const struct input_frame *f)
+/* A flight of the frame, which has no fiber yet. NULL: there is no memory for it. */
+static struct cql_flight *
+new_flight(struct cql_client *c, const struct input_frame *f)
 {
 	struct cql_flight *fl = flight_new(c, f);
-	bool more;
 
 	if (!fl)
-		return false;
-	fl->r = request_of(c, &f->header, fl->arena, &fl->out, &fl->op.op);
-	fl->r.q = (struct cql){ .arena = fl->arena, .err = &fl->r.err };
+		return NULL;
+	fl->r = request_of(c, f, NULL, &fl->out, &fl->op);
 	fl->r.flight = fl;
 	/* What has come of it was counted for the connection. */
-	fl->op.op.moved_bytes = c->entry.op.moved_bytes;
+	fl->op.moved_bytes = c->entry.op.moved_bytes;
 	c->entry.op.moved_bytes = 0;
-	more = cql_input_has_next(c);
-	fl->r.beside = more || c->flights.count;
-	flight_begin(fl, serve_flight);
+	return fl;
+}
+
+/* Begins a flight, or a group. False: there is no memory or fiber for that: nothing was done. */
+static bool
+begin_flights(struct cql_client *c, struct cql_flight *first)
+{
+	bool more = cql_input_has_next(c), beside = more || c->flights.count || first->behind;
+
+	if (!flight_take_fiber(c, first))
+		return false;
+	for (struct cql_flight *fl = first; fl; fl = fl->behind) {
+		fl->r.arena = fl->arena;
+		fl->r.q = (struct cql){ .arena = fl->arena, .err = &fl->r.err };
+		fl->r.beside = beside;
+	}
+	flight_begin(first, first->behind ? serve_group : serve_flight);
 	/* It has its turn before the next one, which then finds its stack and buffers warm. */
 	if (more)
 		wait_yield();
 	return true;
 }
 
-/* Who the client is, and what it may, changes between statements only. */
-static void
-follow_person(struct cql_client *c)
+static bool
+begin_flight(struct cql_client *c, const struct input_frame *f)
 {
-	if (cql_client_is_current(c))
-		return;
-	flights_finish(c);
-	cql_client_check_roles(c);
+	struct cql_flight *fl = new_flight(c, f);
+
+	if (!fl)
+		return false;
+	if (begin_flights(c, fl))
+		return true;
+	c->entry.op.moved_bytes = fl->op.moved_bytes;
+	flight_drop(c, fl);
+	return false;
 }
 
+/* Serves a frame by itself. */
 static void
-serve_next(struct cql_client *c, const struct input_frame *f)
+serve_alone(struct cql_client *c, const struct input_frame *f)
 {
-	follow_person(c);
 	/* With many fibers at work it waits for one of its own, or else does the work itself. */
 	while (may_overlap(c, f)) {
 		/* One may have begun to wait for the others since the frame was read. */
@@ -763,6 +818,149 @@ serve_next(struct cql_client *c, const struct input_frame *f)
 		budget_forgive(c->in.part);
 	}
 	serve_frame(c, f);
+}
+
+/* Serves a flight that was not run, or whose answer was dropped, as a frame that comes now. */
+static void
+serve_again(struct cql_client *c, struct cql_flight *fl)
+{
+	const struct input_frame f = { .header = fl->r.header,
+				       .body = buf_str(&fl->body),
+				       .again = true,
+				       .admitted = fl->r.admitted };
+
+	c->entry.op.moved_bytes += fl->op.moved_bytes;
+	fl->op.moved_bytes = 0;
+	/* It was run, and lacked memory, which others under way may have. */
+	if (f.admitted) {
+		flights_finish(c);
+		budget_forgive(c->in.part);
+	}
+	if (!c->ends)
+		serve_alone(c, &f);
+	flight_drop(c, fl);
+}
+
+/* Serves what groups have left. False: there was nothing. */
+static bool
+serve_left(struct cql_client *c)
+{
+	struct cql_flight *fl;
+	bool any = false;
+
+	for (; (fl = flights_take_left(c)); any = true)
+		serve_again(c, fl);
+	return any;
+}
+
+/* Nothing is under way when this returns. */
+static void
+finish_all(struct cql_client *c)
+{
+	do
+		flights_finish(c);
+	while (serve_left(c));
+}
+
+/* Who the client is, and what it may, changes between statements only. */
+static void
+follow_person(struct cql_client *c)
+{
+	if (cql_client_is_current(c))
+		return;
+	/* Statements under way read the person and its rights without a lock: they end first. */
+	finish_all(c);
+	cql_client_check_roles(c);
+}
+
+/* ---- Reads that have come together ---- */
+
+/* The id of the prepared statement that an EXECUTE names. */
+static struct str
+id_of(const struct frame_header *h, struct str body)
+{
+	struct frame_in in = frame_in_of(body);
+
+	skip_payload(h, &in);
+	return frame_short(&in);
+}
+
+/*
+ * True if the frame may be run in a group: a prepared SELECT of one row. `before`: the last one of
+ * the group so far, or NULL. Mostly both are the same statement.
+ */
+static bool
+may_join(const struct cql_client *c, const struct input_frame *f, const struct cql_flight *before)
+{
+	struct str id;
+
+	if (f->header.opcode != FRAME_EXECUTE || !may_overlap(c, f))
+		return false;
+	id = id_of(&f->header, f->body);
+	return (before && str_eq(id, id_of(&before->r.header, buf_str(&before->body)))) ||
+	       joint_takes(c->door, id);
+}
+
+/* Begins a group. Without memory or a fiber for it, each is served by itself. */
+static void
+begin_group(struct cql_client *c, struct cql_flight *first)
+{
+	struct cql_flight *fl;
+
+	if (begin_flights(c, first))
+		return;
+	while ((fl = first)) {
+		first = fl->behind;
+		serve_again(c, fl);
+	}
+}
+
+/*
+ * Begins `*f`, which may join, as a group with the frames that are there behind it and may, too.
+ * `*ret_over`: `*f` is a frame now that is still to be served. Returns what cql_input_next() has
+ * said last.
+ */
+static enum input_result
+serve_group_of(struct cql_client *c, struct input_frame *f, bool *ret_over)
+{
+	struct cql_flight *first = NULL, *last = NULL, **end = &first;
+	enum input_result result = INPUT_FRAME;
+	bool joins = true;
+	size_t count = 0;
+
+	do {
+		bool room = flights_have_room(c) && c->flights.count + count < CQL_IN_FLIGHT;
+
+		*end = room && joins ? new_flight(c, f) : NULL;
+		*ret_over = !*end;
+		if (*ret_over)
+			break;
+		last = *end;
+		end = &last->behind;
+		cql_input_done(c);
+		if (++count == CQL_TOGETHER || !cql_input_has_next(c))
+			break;
+		result = cql_input_next(c, f);
+		joins = result == INPUT_FRAME && may_join(c, f, last);
+	} while (result == INPUT_FRAME);
+	if (first)
+		begin_group(c, first);
+	return result;
+}
+
+/* Serves a frame that has come, and others behind it; returns as serve_group_of() does. */
+static enum input_result
+serve_next(struct cql_client *c, struct input_frame *f)
+{
+	enum input_result result = INPUT_FRAME;
+	bool over = true;
+
+	follow_person(c);
+	if (cql_input_has_next(c) && may_join(c, f, NULL))
+		result = serve_group_of(c, f, &over);
+	if (over)
+		serve_alone(c, f);
+	return result;
 }
 
 /* Answers a frame that cannot be served. */
@@ -844,9 +1042,9 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 static void
 client_settle(struct cql_client *c)
 {
-	ops_leave(&c->entry.op);
-	flights_trim(c, FLIGHTS_KEPT);
-	budget_settle(c->out.part);
+	/* The part is that of all fibers of the connection: none may be using what it has. */
+	assert(!c->flights.count);
+	settle_request(&c->entry);
 }
 
 /* Serves one frame, or sends what is there to be sent. False: the connection ends. */
@@ -859,22 +1057,27 @@ cql_serve_turn(struct cql_client *c)
 	/* Also without a request: events that wait are for those who may hear them. */
 	follow_person(c);
 	flights_send(c);
+	(void)serve_left(c);
 	if (c->ends)
 		return false;
 	if (c->flights.count && !(flights_have_room(c) && cql_input_has_next(c))) {
 		flights_wait(c);
 		return true;
 	}
-	if (!c->flights.count)
+	if (!c->flights.count) {
 		client_settle(c);
+		if (flights_rest(c))
+			return true;
+	}
 	result = cql_input_next(c, &f);
 	if (result == INPUT_FRAME) {
 		step_unit();
-		serve_next(c, &f);
+		result = serve_next(c, &f);
 		cql_input_done(c);
-		return !c->ends;
+		if (result == INPUT_FRAME)
+			return !c->ends;
 	}
-	flights_finish(c);
+	finish_all(c);
 	if (!refuse_input(c, &f, result))
 		return false;
 	cql_input_done(c);
@@ -890,7 +1093,7 @@ cql_serve(struct net_stream *s, void *door)
 		return false;
 	while (cql_serve_turn(c))
 		;
-	flights_finish(c);
+	finish_all(c);
 	flights_trim(c, 0);
 	cql_client_free(c);
 	return false;

@@ -27,7 +27,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 		.news = ground->news,
 		.settings = settings_of(ground->settings, &rows_setting_group),
 	};
-	clients_init(&door->clients, 0, ROWS_CLIENT_KILLED);
+	clients_init(&door->clients, 0);
 	catalog_caches_init(&door->caches);
 	door->stream = (struct net_stream_options){
 		.serve = rows_serve,

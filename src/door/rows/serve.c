@@ -9,10 +9,10 @@
 #include "loop/step.h"
 #include "net/memory.h"
 #include "serve/explain.h"
+#include "serve/settle.h"
 
 enum {
-	SLOW_BYTES = 120,       /* of what is said of a slow request */
-	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next request */
+	SLOW_BYTES = 120, /* of what is said of a slow request */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	TXN_LOOK_MS = 1000, /* between two looks whether others need a transaction's memory */
 };
@@ -185,9 +185,7 @@ run_request(struct rows_request *r, const struct kind_of_request *kind)
 	enum status status;
 
 	clients_op_begin(&c->entry, &rows_ops, kind->name, STR(""), r->began_ns, STR(""), STR(""));
-	step_set_ask(rows_client_ask, c);
 	status = kind->serve(r);
-	step_set_ask(NULL, NULL);
 	if (status == STATUS_OK || (status == STATUS_LIMIT && !r->err.text[0]))
 		status = buf_status(r->out) == STATUS_OK ? status : check_answer(r);
 	count_request(r, kind, status);
@@ -330,20 +328,13 @@ serve_frame(struct rows_client *c, const struct rows_header *h)
 static enum status
 wait_for_bytes(struct rows_client *c)
 {
-	struct event *closed = net_stream_closed_event(c->stream);
-	struct event *stopping = net_stream_stopping_event(c->stream);
 	uint64_t until_ns, look_ns;
 	struct str in;
 
 	for (;;) {
-		/* However many requests have come together, a stop waits for one of them. */
-		if (event_is_set(stopping))
-			return STATUS_CANCELLED;
-		TRY(net_stream_peek(c->stream, 0, &in));
+		TRY(net_stream_next(c->stream, &in));
 		if (in.len)
 			return STATUS_OK;
-		if (event_is_set(closed))
-			return STATUS_CANCELLED;
 		rows_txn_expire(c);
 		until_ns = rows_txn_until_ns(c);
 		look_ns = clock_after_ms(until_ns ? TXN_LOOK_MS : IDLE_LOOK_MS);
@@ -447,14 +438,6 @@ read_frame(struct rows_client *c, struct rows_header *ret)
 	return STATUS_LIMIT;
 }
 
-static void
-buf_shrink(struct buf *b)
-{
-	if (b->cap > KEPT_BYTES)
-		buf_release(b);
-	buf_clear(b);
-}
-
 /* Serves one request. False: the connection ends. */
 static bool
 rows_serve_turn(struct rows_client *c)
@@ -466,10 +449,9 @@ rows_serve_turn(struct rows_client *c)
 		step_unit();
 		serve_frame(c, &h);
 	}
-	ops_leave(&c->entry.op);
-	buf_shrink(&c->in);
-	buf_shrink(&c->out);
-	budget_settle(c->out.part);
+	settle_request(&c->entry);
+	settle_buffer(&c->in);
+	settle_buffer(&c->out);
 	return (status == STATUS_OK || status == STATUS_LIMIT) && !c->ends;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "kv/few.h"
+#include "kv/many.h"
 #include "loop/step.h"
 #include "model/timed/timed_int.h"
 #include "model/timed/versions.h"
@@ -33,24 +34,26 @@ timed_history_of(const struct timed *t)
 enum status
 timed_data_set(struct timed *t, struct str key, struct str value)
 {
-	const struct history h = timed_history_of(t);
-
 	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
-	if (t->has_history)
+	if (t->has_history) {
+		const struct history h = timed_history_of(t);
+
 		TRY(history_change(&h, key));
+	}
 	return kv_set(t->tx, key, value);
 }
 
 enum status
 timed_data_clear(struct timed *t, struct str key)
 {
-	const struct history h = timed_history_of(t);
-
 	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
-	if (t->has_history)
+	if (t->has_history) {
+		const struct history h = timed_history_of(t);
+
 		TRY(history_change(&h, key));
+	}
 	return kv_clear(t->tx, key);
 }
 
@@ -123,13 +126,15 @@ timed_data_clear_rows(struct timed *t, struct str begin, struct str end, bool *r
 enum status
 timed_data_add(struct timed *t, struct str key, int64_t change)
 {
-	const struct history h = timed_history_of(t);
 	uint64_t operand = htole64((uint64_t)change);
 
 	assert(!t->at_us);
 	TRY(step_count(STEPS_A_PAIR));
-	if (t->has_history)
+	if (t->has_history) {
+		const struct history h = timed_history_of(t);
+
 		TRY(history_add(&h, key, change));
+	}
 	return kv_atomic(t->tx, KV_ADD, key, str_of(&operand, sizeof(operand)));
 }
 
@@ -142,6 +147,19 @@ timed_data_ask(struct timed *t, struct str key, enum kv_read mode, struct timed_
 	if (!t->at_us)
 		ret->future = kv_get(t->tx, key, mode);
 	return STATUS_OK;
+}
+
+void
+timed_data_ask_many(struct timed *t, const struct str *keys, size_t count, enum kv_read mode,
+		    struct timed_got *ret)
+{
+	struct kv_future *asked[KV_MANY] = { 0 };
+
+	assert(count <= KV_MANY);
+	if (!t->at_us)
+		kv_get_many(t->tx, keys, count, mode, asked);
+	for (size_t i = 0; i < count; i++)
+		ret[i] = (struct timed_got){ .key = keys[i], .future = asked[i] };
 }
 
 enum status

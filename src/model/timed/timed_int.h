@@ -223,6 +223,9 @@ MUST_USE enum status timed_data_add(struct timed *t, struct str key, int64_t cha
 /* The key is borrowed until it has been waited for. `ret->ptr` NULL: it is not there. */
 MUST_USE enum status timed_data_ask(struct timed *t, struct str key, enum kv_read mode,
 				    struct timed_got *ret);
+/* The same of `count` keys, at most KV_MANY, together. */
+void timed_data_ask_many(struct timed *t, const struct str *keys, size_t count, enum kv_read mode,
+			 struct timed_got *ret);
 MUST_USE enum status timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena,
 				     struct str *ret);
 MUST_USE enum status timed_data_get(struct timed *t, struct str key, enum kv_read mode,

@@ -214,10 +214,11 @@ what_is_within_the_bytes_is_read_as_it_was(void **state)
 	f->now_ms++;
 	for (int i = 0; i < past_rounds(); i++) {
 		past_round(&p);
-		if (i % 20)
+		if (i % 5)
 			continue;
 		items_sweep(f);
-		items_verify(f);
+		if (i % 20 == 0)
+			items_verify(f);
 		info = history_info(f);
 		assert_true(info.held_all);
 		assert_in_range(info.held_bytes, 0, BOUND_BYTES);
@@ -225,7 +226,7 @@ what_is_within_the_bytes_is_read_as_it_was(void **state)
 		oldest_ms = info.oldest_ms;
 		most = info.held_bytes > most ? info.held_bytes : most;
 	}
-	/* Not everything goes at once. */
+	/* Not everything goes at once, but where what came last is as large as the bound. */
 	assert_true(most > BOUND_BYTES / 4);
 	assert_true(oldest_ms > ITEMS_START_MS + 1000);
 	assert_true(p.seen > 5);

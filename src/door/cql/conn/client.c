@@ -27,16 +27,7 @@ static const char *const classes[CQL_CLASSES] = {
 	[CQL_CLASS_OTHER] = "other",
 };
 
-static void
-cql_op_end(struct ops_op *op)
-{
-	if (op == &op->client->op)
-		clients_signal(op->client, CQL_CLIENT_KILLED);
-	else
-		atomic_store(&((struct cql_op *)op)->killed, true);
-}
-
-OPS_DOOR(cql_ops, "cql", classes, LOG_LEVEL_WARN, cql_op_end);
+OPS_DOOR(cql_ops, "cql", classes, LOG_LEVEL_WARN, clients_end_op_of);
 
 struct cql_client *
 cql_client_new(struct cql_door *door, struct net_stream *stream)
@@ -50,8 +41,8 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 	c->stream = stream;
 	c->flights.done_end = &c->flights.done;
 	c->flights.waiting_end = &c->flights.waiting;
-	clients_entry_init(&c->entry, &door->clients, net_stream_peer(stream));
-	net_stream_give_up_on(stream, (struct net_patience){ .event = &c->entry.ended });
+	c->flights.left_end = &c->flights.left;
+	clients_entry_init(&c->entry, &door->clients, stream);
 	/* A frame that is not whole lies in front of the payload that has its rest. */
 	c->in = BUF_INIT_OF(FRAME_BYTES + FRAME_HEADER_BYTES + 2 * SEGMENT_PAYLOAD_BYTES, part);
 	c->raw = BUF_INIT_OF(FRAME_BYTES, part);
@@ -68,8 +59,9 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 void
 cql_client_free(struct cql_client *c)
 {
+	/* Fibers of statements refer to it. */
+	assert(!c->flights.count && !c->flights.done && !c->flights.waiting);
 	clients_remove(&c->entry);
-	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	buf_release(&c->in);
 	buf_release(&c->raw);
 	buf_release(&c->plain);

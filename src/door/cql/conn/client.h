@@ -15,9 +15,8 @@
 
 /* What others tell a client (serve/clients.h). */
 enum cql_client_signal {
-	CQL_CLIENT_KILLED = 1 << 0, /* its operation is to end */
-	CQL_CLIENT_EVENTS = 1 << 1, /* there are events to send */
-	CQL_CLIENT_LOST = 1 << 2,   /* events were dropped, since it does not read: it ends */
+	CQL_CLIENT_EVENTS = 1 << 0, /* there are events to send */
+	CQL_CLIENT_LOST = 1 << 1,   /* events were dropped, since it does not read: it ends */
 };
 
 enum cql_event_kind {
@@ -36,15 +35,12 @@ struct cql_flights {
 	struct cql_flight *asks;             /* the same one, while it waits for memory */
 	struct cql_flight *done, **done_end; /* to be answered, the oldest first */
 	struct cql_flight *waiting, **waiting_end; /* to be the only one, likewise */
-	struct cql_flight *spare;                  /* to be used again */
+	/* Of groups: that their fiber has left, and which are to be served anew, likewise. */
+	struct cql_flight *left, **left_end;
+	struct cql_flight *spare; /* to be used again */
+	size_t spare_count;
 	bool rests;          /* the connection's fiber waits for the client and for them */
 	struct event *ended; /* that fiber waits for them alone: set when one is done */
-};
-
-/* The operation of one of them; that of any other request is its connection's entry's. */
-struct cql_op {
-	struct ops_op op; /* first */
-	_Atomic bool killed;
 };
 
 struct cql_client {

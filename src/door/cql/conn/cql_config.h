@@ -20,6 +20,7 @@ enum {
 	CQL_PREPARED_ONE_BYTES = 1024 * 1024,  /* of one, with what it is compiled to */
 	CQL_IN_FLIGHT = 32,                    /* statements of a connection at a time */
 	CQL_IN_FLIGHT_BYTES = 16 * 1024,       /* of one of them, as it came */
+	CQL_TOGETHER = 8,                      /* reads of one row that share a transaction */
 	CQL_PARTITIONS = 10000,                /* that IN on the partition key may name */
 	CQL_RANGES = 10000, /* of clustering keys that IN may name, in a partition */
 	/* Conditional statements of one partition (run/lane.h). */

@@ -3,24 +3,6 @@
 #include "net/memory.h"
 
 bool
-request_is_killed(const struct cql_request *r)
-{
-	struct clients_entry *entry = &r->client->entry;
-
-	if (r->op == &entry->op)
-		return clients_signals(entry) & CQL_CLIENT_KILLED;
-	return atomic_load_explicit(&((struct cql_op *)r->op)->killed, memory_order_relaxed);
-}
-
-bool
-request_is_given_up(const struct cql_request *r)
-{
-	struct net_stream *s = r->client->stream;
-
-	return net_stream_is_lost(s) && event_is_set(net_stream_stopping_event(s));
-}
-
-bool
 request_may_wait(const struct cql_request *r)
 {
 	return !r->writes && (r->flight || !r->client->flights.count);
@@ -30,20 +12,6 @@ bool
 request_gives_way(const struct cql_request *r)
 {
 	return request_may_wait(r) && net_memory_should_ask(net_stream_session(r->client->stream));
-}
-
-enum status
-request_ask(void *request)
-{
-	const struct cql_request *r = request;
-	struct net_stream *s = r->client->stream;
-
-	if (request_is_killed(r))
-		return STATUS_CANCELLED;
-	if (r->lasts)
-		return request_is_given_up(r) ? STATUS_CANCELLED : STATUS_OK;
-	return net_stream_is_lost(s) || event_is_set(net_stream_closed_event(s)) ? STATUS_CANCELLED
-										 : STATUS_OK;
 }
 
 enum status

@@ -12,6 +12,7 @@
 #include "door/cql/wire/frame.h"
 
 struct cql_flight;
+struct joint;
 
 struct cql_request {
 	struct cql_door *door;
@@ -21,10 +22,12 @@ struct cql_request {
 	struct buf *out;           /* the answer's body is appended */
 	enum frame_opcode answer;  /* of it; FRAME_RESULT at first */
 	enum cql_class class;      /* CQL_CLASS_OTHER at first */
-	struct ops_op *op;         /* its operation's */
+	struct ops_op *op;         /* its operation */
 	struct cql_flight *flight; /* that it is of; NULL: nothing of its client runs beside it */
+	struct joint *joint;       /* that it may read in (run/joint.h); NULL: there is none */
+	bool again;                /* it is left, and is to be served again by itself */
+	bool admitted;             /* the limits of its client allow it, and have counted it */
 	bool beside;               /* others of its connection are under way */
-	bool lasts;                /* it is done also for a client that has left */
 	bool writes;               /* what it has begun may have been done when it fails */
 	bool answers_failure;      /* it has failed, and a row tells so (run/status_row.h) */
 	bool has_timestamp;        /* the client has sent one beside the statement */
@@ -45,12 +48,6 @@ struct cql_request {
 		err_set(&(r)->err, STATUS_INVALID, __VA_ARGS__);                                   \
 	})
 
-/* Any thread: somebody has ended its operation. */
-bool request_is_killed(const struct cql_request *r);
-
-/* On its loop: a stop of the process, whose time is over, has ended its connection. */
-bool request_is_given_up(const struct cql_request *r);
-
 /*
  * True if the request may wait for memory with nothing of it held, and be run again: it has written
  * nothing, and no statement is under way of which its connection's fiber is to send the answer.
@@ -62,12 +59,6 @@ bool request_may_wait(const struct cql_request *r);
  * (net_memory_should_ask()). It fails with STATUS_LIMIT then.
  */
 bool request_gives_way(const struct cql_request *r);
-
-/*
- * STATUS_CANCELLED if the request is to end: somebody has ended its operation, or its client has
- * left and it is none that `lasts`. For step_set_ask().
- */
-enum status request_ask(void *request);
 
 /* Fails with the code for somebody who may not do that, unless he may. */
 MUST_USE enum status request_allow(struct cql_request *r, enum grant wanted, struct str keyspace,

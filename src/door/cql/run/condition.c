@@ -1,5 +1,6 @@
 /* IF: what it is about, whether it holds, and what its client is told. */
 #include "door/cql/run/modify.h"
+#include "loop/step.h"
 
 enum status
 condition_read(struct modify *m, bool all, struct condition_state *ret)
@@ -122,9 +123,11 @@ compare_contained(struct modify *m, const struct modify_condition *c, struct cql
 	if (want.presence == CQL_UNSET || have.presence != CQL_SET)
 		return STATUS_OK;
 	cql_elements_init(&e, type, have.bytes);
-	for (size_t i = 0; !*ret && cql_elements_next(&e, &v); i++)
+	for (size_t i = 0; !*ret && cql_elements_next(&e, &v); i++) {
+		TRY(step_count(1));
 		if (!is_map || (i % 2 == 0) == keys)
 			*ret = cql_value_compare(c->type, v.bytes, want.bytes) == 0;
+	}
 	return STATUS_OK;
 }
 
@@ -202,8 +205,10 @@ compare_list(struct modify *m, const struct modify_condition *c, struct cql_valu
 		return request_fail(m->run->r, CQL_CODE_INVALID, "Invalid %s list in IN condition",
 				    list.presence == CQL_UNSET ? "unset" : "null");
 	cql_elements_init(&e, type, list.bytes);
-	while (!*ret && cql_elements_next(&e, &v))
+	while (!*ret && cql_elements_next(&e, &v)) {
+		TRY(step_count(1));
 		TRY(compare(m, c, have, v, CQL_OP_IN, ret));
+	}
 	return STATUS_OK;
 }
 
@@ -216,6 +221,7 @@ one_holds(struct modify *m, struct modify_condition *c, const struct condition_s
 	TRY(condition_value(m, c, state, &have));
 	*ret = false;
 	for (size_t i = 0; i < c->count && !*ret; i++) {
+		TRY(step_count(1));
 		TRY(run_value(m->run, c->exprs[i], &want));
 		if (want.presence == CQL_UNSET && c->relation->op == CQL_OP_IN &&
 		    c->relation->is_list)

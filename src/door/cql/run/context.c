@@ -183,6 +183,15 @@ run_open_compiled(struct run *run, const struct cql_name *name, const struct com
 	return take_compiled(run, c, db);
 }
 
+enum status
+run_open_again(struct run *run, const struct cql_name *name, const struct compiled *c,
+	       struct catalog_db *db)
+{
+	TRY(run_keyspace_of(run, name->keyspace, &run->r->keyspace));
+	run->r->table = name->name;
+	return take_compiled(run, c, catalog_db_ref(db));
+}
+
 void
 run_close_table(struct run *run)
 {

@@ -13,6 +13,7 @@
 #include "door/cql/wire/params.h"
 #include "model/timed/tables/row.h"
 
+struct joint;
 struct modify;
 struct select;
 
@@ -47,6 +48,8 @@ struct run {
 	bool describes; /* nothing is run: only the types of markers and results are wanted */
 	int64_t now_us; /* since 1970 */
 
+	struct joint *joint;    /* whose transaction it is; NULL: the statement's own */
+	struct buf *spare_rows; /* memory for the rows of an answer, for the next one; or NULL */
 	const struct compiled *compiled; /* NULL: its terms are still to be compiled */
 	struct schema_table *table;
 	bool *named; /* by the places of its columns: the statement names them */
@@ -76,6 +79,12 @@ void run_close_table(struct run *run);
  */
 MUST_USE enum status run_open_compiled(struct run *run, const struct cql_name *name,
 				       const struct compiled *c);
+/*
+ * The same by what run_open_compiled() has found for `c` earlier in this transaction: `db` is the
+ * table's, and borrowed.
+ */
+MUST_USE enum status run_open_again(struct run *run, const struct cql_name *name,
+				    const struct compiled *c, struct catalog_db *db);
 /*
  * Has the run use `c` in place of its table, which is open, and whose statement `c` was compiled
  * from. STATUS_LIMIT when the arena is full; then the table is closed.

@@ -5,6 +5,7 @@
 #include "base/metric.h"
 #include "kv/fate.h"
 #include "loop/step.h"
+#include "serve/wanted.h"
 
 METRIC_COUNTER(shared_statements, "frond_cql_shared_statements_total", METRIC_NUMBER,
 	       "Conditional statements of Cassandra's door that were run in a transaction with "
@@ -15,8 +16,7 @@ METRIC_COUNTER(shared_transactions, "frond_cql_shared_transactions_total", METRI
 
 struct lane_group {
 	struct lane_member *first;
-	struct lane_member *running; /* whose statement is run now; NULL: none is */
-	struct arena *arena;         /* of the first one's request */
+	struct arena *arena; /* of the first one's request */
 	struct arena_mark mark;
 	struct err err;
 
@@ -81,10 +81,10 @@ member_run_borrowing(struct lane_group *g, struct lane_member *m, struct kv_tx *
 	r->out = &m->answer;
 	r->q.code = (enum cql_code)0;
 	r->err.text[0] = '\0';
-	g->running = m;
 	step_unit();
+	(void)wanted_work_for(r->op);
 	status = m->run(m, tx, &g->table);
-	g->running = NULL;
+	(void)wanted_work_for(NULL);
 	if (status == STATUS_OK)
 		status = buf_status(&m->answer);
 	r->arena = r->q.arena = arena;
@@ -108,7 +108,7 @@ group_run_member(struct lane_group *g, struct lane_member *m, struct kv_tx *tx)
 	enum status status;
 
 	/* Its own fiber says that it was ended. */
-	if (request_is_killed(m->r)) {
+	if (wanted_is_ended(m->r->op)) {
 		m->outcome = LANE_ALONE;
 		return STATUS_OK;
 	}
@@ -201,37 +201,15 @@ group_waits(const struct lane_group *g)
 	return false;
 }
 
-/*
- * For step_set_ask(). The statement that is run now may be ended. The leader's client may leave
- * while its fiber runs the statements of others, which go on. But a stop of the process ends in
- * time: once it has given up on the leader, the group ends unless another client of it is there.
- */
-static enum status
-group_goes_on(void *arg)
-{
-	const struct lane_group *g = arg;
-
-	if (g->running && request_is_killed(g->running->r))
-		return STATUS_CANCELLED;
-	if (!request_is_given_up(g->first->r))
-		return STATUS_OK;
-	for (const struct lane_member *m = group_next(g->first); m; m = group_next(m))
-		if (!event_is_set(net_stream_closed_event(m->r->client->stream)))
-			return STATUS_OK;
-	return STATUS_CANCELLED;
-}
-
 static void
 group_run(struct lane_member *leader, struct kv_lanes *lanes)
 {
 	struct arena *arena = leader->r->arena;
 	struct lane_group g = { .first = leader, .arena = arena, .mark = arena_mark(arena) };
 	struct kv_store *store = leader->r->door->config.store;
-	struct step_meter *steps = step_current();
-	enum status (*ask)(void *) = steps ? steps->ask : NULL;
-	void *ask_arg = steps ? steps->ask_arg : NULL;
+	struct wanted_group clients;
 
-	step_set_ask(group_goes_on, &g);
+	wanted_group_begin(&clients, &leader->lane);
 	/* Each turn takes at least one member out. */
 	while (group_waits(&g)) {
 		enum status status = kv_run_in_lanes(store, group_body, &g, lanes, &g.err);
@@ -241,7 +219,7 @@ group_run(struct lane_member *leader, struct kv_lanes *lanes)
 		else if (!g.dropped)
 			group_settle_failure(&g, status);
 	}
-	step_set_ask(ask, ask_arg);
+	wanted_group_end(&clients);
 	schema_table_close(g.table.table);
 	arena_reset(arena, g.mark);
 }
@@ -280,6 +258,7 @@ lane_run(struct lane_member *m, uint64_t hash)
 		.lanes = held.which,
 		.prompt = true,
 		.patience_ms = kv_commit_wait(),
+		.works_for = m->r->op,
 	};
 	m->lanes = NULL;
 	m->outcome = LANE_WAITS;

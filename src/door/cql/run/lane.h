@@ -12,8 +12,7 @@
  * - A statement that fails in a group leaves it, and is run again in a transaction of its own, on
  *   its own fiber, which tells its client why. If it had written something, the group's attempt is
  *   dropped, and the others are run again without it.
- * - A client that leaves, or somebody who ends its operation, ends no other's: the leader goes on
- *   until the process stops and all clients of its group are lost.
+ * - A client that leaves, or somebody who ends its operation, ends no other's (serve/wanted.h).
  * - If the commit fails, or nobody knows whether it took place, all of the group are told so. While
  *   a cluster has not answered it (kv/fate.h), no statement of the lane is run: one that has waited
  *   for as long as a commit may take is told that nothing was done. A conflict with another

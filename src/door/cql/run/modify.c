@@ -294,18 +294,30 @@ add_in_turn(struct modified *all, const struct table_key *key, size_t at)
 }
 
 static enum status
-write_changes(struct modify *m, const struct table_key *key, bool of_statics, bool inserts)
+make_write(struct modify *m, const struct table_key *key, bool of_statics, bool inserts,
+	   struct table_write *ret)
 {
 	struct modified all = { .c = { .q = m->run->q, .expiry = m->expiry }, .m = m };
-	struct table_write write = { .key = *key, .inserts = inserts, .expiry = m->expiry };
 
+	*ret = (struct table_write){ .key = *key, .inserts = inserts, .expiry = m->expiry };
 	for (size_t i = 0; i < m->change_count; i++)
 		if ((m->changes[i].column->kind == SCHEMA_STATIC) == of_statics)
 			TRY(add_in_turn(&all, key, i));
-	if (!all.c.count && !inserts)
+	ret->changes = all.c.list;
+	ret->change_count = all.c.count;
+	return STATUS_OK;
+}
+
+static enum status
+write_changes(struct modify *m, const struct table_key *key, bool of_statics, bool inserts)
+{
+	struct table_write write;
+
+	if (m->is_made && !of_statics)
+		return table_write(m->timed, &m->write);
+	TRY(make_write(m, key, of_statics, inserts, &write));
+	if (!write.change_count && !inserts)
 		return STATUS_OK;
-	write.changes = all.c.list;
-	write.change_count = all.c.count;
 	return table_write(m->timed, &write);
 }
 
@@ -383,6 +395,23 @@ apply_plan(struct modify *m)
 	for (size_t i = 0; i < plan->partition_count; i++)
 		for (size_t j = 0; j < ranges; j++)
 			TRY(apply_range(m, &plan->partitions[i], &plan->ranges[j]));
+	return STATUS_OK;
+}
+
+enum status
+modify_ask(struct modify *m)
+{
+	struct table_key key;
+
+	if (m->kind != CQL_INSERT || m->has_stamp || m->run->table->compact ||
+	    !m->run->table->schema->packed)
+		return STATUS_OK;
+	table_stamp_unset(m->timed);
+	TRY(modify_key(m, &key));
+	TRY(make_write(m, &key, false, true, &m->write));
+	TRY(table_look_ask(m->timed, &m->write, m->run->r->arena, &m->look));
+	m->write.look = m->look;
+	m->is_made = true;
 	return STATUS_OK;
 }
 

@@ -65,6 +65,11 @@ struct modify {
 	bool stamp_is_said;           /* by USING */
 	int64_t stamp;                /* in microseconds, if has_stamp */
 	struct cql_value *key_values; /* INSERT */
+
+	/* Behind modify_ask(), if `is_made`: what INSERT writes of its row, and asked for. */
+	bool is_made;
+	struct table_write write;
+	struct table_look *look;
 };
 
 /* True if the statement has an IF. */
@@ -100,6 +105,12 @@ MUST_USE enum status condition_answer(struct modify *m, const struct condition_s
 
 /* modify.c: writes. */
 MUST_USE enum status modify_apply(struct modify *m);
+/*
+ * Asks for what the statement has to read of its row, if it is an INSERT that does, before
+ * modify_apply() waits for it: until then none but such statements write. The caller calls
+ * table_look_end() with m->look in any case.
+ */
+MUST_USE enum status modify_ask(struct modify *m);
 /*
  * A statement that is no part of a batch, whose table is open: with its RESULT. `timed` is the
  * transaction of the table.

@@ -37,6 +37,7 @@ insert_key(struct modify *m, struct table_key *ret)
 	struct doc_scalar *parts = arena_alloc(run->r->arena, t->key_count * sizeof(*parts));
 	struct str *bytes = arena_alloc(run->r->arena, t->key_count * sizeof(*bytes));
 	AUTO(buf_release) struct buf key = cql_buf(run->q, PARTITION_KEY_MOST_BYTES);
+	enum status status;
 
 	if (!parts || !bytes)
 		return STATUS_LIMIT;
@@ -44,15 +45,14 @@ insert_key(struct modify *m, struct table_key *ret)
 		bytes[i] = m->key_values[i].bytes;
 		TRY(value_to_key(run->q, t->columns[i].type, bytes[i], &parts[i]));
 	}
-	if (cql_partition_key_put(&key, bytes, t->partition_count) == STATUS_INVALID)
+	*ret = (struct table_key){ .parts = parts, .count = count };
+	status = cql_partition_token(&key, bytes, t->partition_count, &ret->token);
+	if (status == STATUS_INVALID)
 		return request_fail(run->r, CQL_CODE_INVALID,
 				    "Key length is longer than maximum of 65535");
-	TRY(buf_status(&key));
+	TRY(status);
 	if (t->partition_count == 1 && !bytes[0].len)
 		return request_fail(run->r, CQL_CODE_INVALID, "Key may not be empty");
-	*ret = (struct table_key){ .token = cql_token(buf_str(&key)),
-				   .parts = parts,
-				   .count = count };
 	return STATUS_OK;
 }
 

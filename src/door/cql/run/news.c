@@ -1,5 +1,7 @@
 #include "door/cql/run/news.h"
 
+#include <assert.h>
+
 #include "catalog/chores.h"
 #include "door/cql/schema/snapshot.h"
 #include "kv/state.h"
@@ -58,7 +60,12 @@ news_look(void *arg, struct chore_turn *turn, struct err *err)
 		cql_end_registered(door);
 	TRY(status);
 	schema_snapshot_compare(known, now, news_tell, door);
-	atomic_store(&door->known, now);
+	/*
+	 * A connection puts a snapshot there only while there is none, and never reads one. So this
+	 * one is still there, since nobody else replaces it, and nobody reads it when it is freed.
+	 */
+	known = atomic_exchange(&door->known, now);
+	assert(known && known != now);
 	schema_snapshot_free(known);
 	return STATUS_OK;
 }

@@ -169,6 +169,7 @@ struct replacing {
 	const struct prepared *old;
 	struct prepared *by;
 	bool replaced;
+	bool is_other; /* another run of the statement has replaced it already */
 };
 
 /*
@@ -181,7 +182,8 @@ kept_replace(void *arg, struct expiring_entry *e)
 	struct replacing *x = arg;
 	struct kept *k = (struct kept *)e;
 
-	if (e->taken || k->prepared != x->old ||
+	x->is_other = k->prepared != x->old;
+	if (e->taken || x->is_other ||
 	    arena_used_bytes(x->by->arena) > arena_used_bytes(x->old->arena))
 		return EXPIRING_LEAVE;
 	atomic_fetch_add(&x->by->refs, 1);
@@ -219,6 +221,7 @@ compile_again(const struct prepared *p, const struct run *run)
 		return NULL;
 	}
 	new->hash = p->hash;
+	new->reads_row = p->reads_row;
 	again.statement = again.outer = new->statement;
 	again.keyspace = new->keyspace;
 	new->compiled = compiled_new(&again, new->arena);
@@ -242,7 +245,7 @@ renew(struct prepared *p, const struct run *run)
 	(void)expiring_look(&door->prepared, id_hash(p->id), p->id, kept_replace, &x);
 	if (x.replaced)
 		prepared_unref(p);
-	else
+	else if (!x.is_other) /* which ends the old one first: others may find none for a moment */
 		(void)!prepared_keep(door, new);
 	prepared_unref(new);
 }

@@ -26,6 +26,8 @@ struct prepared {
 	/* The numbers of the markers that are the partition key; none where not all of it is. */
 	const unsigned *partition;
 	size_t partition_count;
+	/* It is a SELECT of one row, by its whole key: joint.h. */
+	bool reads_row;
 	uint64_t hash; /* of the columns of its table (schema_table_hash()); 0: it has none */
 	/* What it was compiled to for the table as it was then; NULL: it is compiled each time. */
 	const struct compiled *compiled;

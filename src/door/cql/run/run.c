@@ -4,6 +4,7 @@
 #include "door/cql/run/batch.h"
 #include "door/cql/run/ddl.h"
 #include "door/cql/run/describe.h"
+#include "door/cql/run/joint.h"
 #include "door/cql/run/lane.h"
 #include "door/cql/run/modify.h"
 #include "door/cql/run/news.h"
@@ -13,6 +14,7 @@
 #include "door/cql/schema/system.h"
 #include "kv/fate.h"
 #include "kv/overlap.h"
+#include "loop/step.h"
 #include "model/timed/tables/index.h"
 
 enum {
@@ -128,9 +130,9 @@ trace_statement(const struct cql_request *r, const struct cql_statement *stateme
 		trace_set_text(r->trace, text);
 }
 
-/* What an attempt has done; its commit is still to come. */
+/* What an attempt has done since `before`; its commit is still to come. */
 static void
-trace_attempt(const struct cql_request *r, struct kv_tx *tx)
+trace_attempt(const struct cql_request *r, struct kv_tx *tx, const struct kv_tx_stats *before)
 {
 	struct kv_tx_stats s;
 
@@ -140,9 +142,12 @@ trace_attempt(const struct cql_request *r, struct kv_tx *tx)
 	trace_note(r->trace,
 		   "Transaction: %llu reads of %llu pairs (%llu bytes); %llu pairs set, %llu "
 		   "clears (%llu bytes)",
-		   (unsigned long long)s.reads, (unsigned long long)s.keys_read,
-		   (unsigned long long)s.bytes_read, (unsigned long long)s.sets,
-		   (unsigned long long)s.clears, (unsigned long long)s.bytes_written);
+		   (unsigned long long)(s.reads - before->reads),
+		   (unsigned long long)(s.keys_read - before->keys_read),
+		   (unsigned long long)(s.bytes_read - before->bytes_read),
+		   (unsigned long long)(s.sets - before->sets),
+		   (unsigned long long)(s.clears - before->clears),
+		   (unsigned long long)(s.bytes_written - before->bytes_written));
 }
 
 /* `shared`: of the group that the statement is in; NULL: it has the transaction for itself. */
@@ -159,17 +164,24 @@ change_run(struct run *run, struct lane_table *shared)
 	return modify_run(run, &own);
 }
 
-/* Runs a statement on a table. `shared`: as in change_run(). */
+/* Runs a statement on a table. `shared`: as in change_run(). `joint`: whose transaction it is. */
 static enum status
-data_run(struct job *job, struct kv_tx *tx, struct lane_table *shared)
+data_run(struct job *job, struct kv_tx *tx, struct lane_table *shared, struct joint *joint)
 {
+	const struct cql_name *table = table_of(job->statement);
+	struct kv_tx_stats before = { 0 };
 	enum status status;
 	struct run run;
 
 	TRY(run_begin(&run, job->r, tx, job->statement, NULL, job->keyspace));
 	run.values = job->params->values;
 	run.value_count = job->params->value_count;
-	TRY(run_open_compiled(&run, table_of(job->statement), job->compiled));
+	run.joint = joint;
+	run.spare_rows = joint ? &joint->rows : NULL;
+	if (job->r->trace && (joint || shared))
+		before = kv_tx_stats(tx);
+	TRY(joint ? joint_open(joint, &run, table, job->prepared)
+		  : run_open_compiled(&run, table, job->compiled));
 	status = allow_table(&run);
 	if (status == STATUS_OK && job->prepared)
 		status = prepared_check(job->prepared, job->id, &run);
@@ -178,7 +190,7 @@ data_run(struct job *job, struct kv_tx *tx, struct lane_table *shared)
 							    : change_run(&run, shared);
 	if (!shared || shared->table != run.table)
 		run_close_table(&run);
-	trace_attempt(job->r, tx);
+	trace_attempt(job->r, tx, &before);
 	return status;
 }
 
@@ -194,7 +206,35 @@ data_body(struct kv_tx *tx, void *arg)
 	else if (job->r->beside)
 		kv_tx_overlap(tx);
 	job_restart(job);
-	return data_run(job, tx, NULL);
+	return data_run(job, tx, NULL, NULL);
+}
+
+/*
+ * Reads in the transaction that the request has in common with others, if the statement may. What
+ * fails there without words of its own is read again in a transaction of the statement's, which
+ * tells why, and is what a transaction that is too old needs.
+ */
+static enum status
+read_data(struct job *job)
+{
+	struct cql_request *r = job->r;
+	struct joint *joint = r->joint;
+	struct kv_tx *tx = NULL;
+	enum status status;
+
+	if (joint && job->prepared && job->prepared->reads_row)
+		tx = joint_tx(joint, r);
+	if (tx) {
+		job_restart(job);
+		status = data_run(job, tx, NULL, joint);
+		if (status == STATUS_OK)
+			joint_ran(joint);
+		if (status == STATUS_OK || r->q.code)
+			return status;
+		joint_end(joint);
+		TRY(step_ask());
+	}
+	return kv_run_read(r->door->config.store, data_body, job, &r->err);
 }
 
 static enum status
@@ -230,7 +270,7 @@ batch_body(struct kv_tx *tx, void *arg)
 		kv_tx_overlap(tx);
 	job_restart(job);
 	status = batch_run(job->r, tx, job->batch_kind, job->items, job->item_count);
-	trace_attempt(job->r, tx);
+	trace_attempt(job->r, tx, &(struct kv_tx_stats){ 0 });
 	return status;
 }
 
@@ -246,7 +286,7 @@ job_write(struct job *job, kv_body *body, struct kv_lanes *lanes)
 	struct kv_store *store = r->door->config.store;
 	enum status status;
 
-	r->lasts = true;
+	r->op->ends = OPS_LASTS;
 	status = lanes ? kv_run_in_lanes(store, body, job, lanes, &r->err)
 		       : kv_run(store, body, job, NULL, &r->err);
 	if (status == STATUS_OK || !r->answers_failure)
@@ -375,7 +415,7 @@ hash_partition(struct job *job, uint64_t *ret)
 static enum status
 member_run(struct lane_member *m, struct kv_tx *tx, struct lane_table *shared)
 {
-	return data_run((struct job *)m, tx, shared);
+	return data_run((struct job *)m, tx, shared, NULL);
 }
 
 static enum status
@@ -391,7 +431,7 @@ run_change(struct job *job)
 
 	if (!modify_is_conditional(job->statement) || !hash_partition(job, &hash))
 		return job_write(job, data_body, NULL);
-	job->r->lasts = true;
+	job->r->op->ends = OPS_LASTS;
 	job->member.r = job->r;
 	job->member.run = member_run;
 	job->member.alone = member_run_alone;
@@ -533,7 +573,7 @@ run_ddl(struct job *job)
 	struct cql_request *r = job->r;
 	struct err ignored;
 
-	r->lasts = true;
+	r->op->ends = OPS_LASTS;
 	TRY(kv_run(r->door->config.store, ddl_body, job, NULL, &r->err));
 	/* Where this fails, the next turn of the sweep begins the past of the table. */
 	if (job->outcome.history_of.len)
@@ -556,7 +596,7 @@ run_statement(struct job *job)
 	case CQL_USE:
 		return run_use(job);
 	case CQL_SELECT:
-		return kv_run_read(store, data_body, job, &r->err);
+		return read_data(job);
 	case CQL_INSERT:
 	case CQL_UPDATE:
 	case CQL_DELETE:
@@ -636,6 +676,41 @@ partition_markers(const struct run *run, const struct where *w, struct cql_expr 
 	return t->partition_count;
 }
 
+/* True if the statement names a collection of which each element is a pair: there may be many. */
+static bool
+reads_elements(const struct run *run)
+{
+	const struct schema_table *t = run->table;
+
+	for (size_t i = t->key_count; i < t->count; i++) {
+		enum table_storage storage = t->columns[i].stored->storage;
+
+		if (run->named[i] && storage != TABLE_SINGLE && storage != TABLE_COUNTER)
+			return true;
+	}
+	return false;
+}
+
+/* True of a SELECT of one row, or none, by its whole key and by nothing else. */
+static bool
+reads_row(const struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	bool by_key = s->where.count == t->key_count && !t->system && !s->groups && !s->as_of &&
+		      !s->order_count && !s->s->distinct && !reads_elements(s->run);
+
+	for (size_t i = 0; i < t->key_count && by_key; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < s->where.count && !found; j++)
+			found = where_term_is(&s->where.terms[j], &t->columns[i]) &&
+				s->where.terms[j].column_count == 1 &&
+				s->where.terms[j].relation->op == CQL_OP_EQ;
+		by_key = found;
+	}
+	return by_key;
+}
+
 /* Compiles it, to keep that, and for the types of its markers and its result. */
 static enum status
 describe_data(struct job *job, struct run *run, struct prepared *p)
@@ -660,6 +735,7 @@ describe_data(struct job *job, struct run *run, struct prepared *p)
 		status = select_begin(&s, run);
 		if (status == STATUS_OK) {
 			count = partition_markers(run, &s.where, NULL, partition);
+			p->reads_row = c && reads_row(&s);
 			metadata_put_prepared(r->out, r->header.version, id, run, partition, count,
 					      &s.result);
 		}
@@ -707,6 +783,7 @@ prepare_body(struct kv_tx *tx, void *arg)
 
 	job_restart(&p->job);
 	p->prepared->compiled = NULL;
+	p->prepared->reads_row = false;
 	p->prepared->partition_count = 0;
 	arena_reset(p->prepared->arena, p->mark);
 	TRY(run_begin(&run, p->job.r, tx, p->job.statement, NULL, p->job.keyspace));
@@ -768,9 +845,11 @@ run_end(struct cql_request *r, struct prepared **prepared, size_t count, enum st
 enum status
 run_execute(struct cql_request *r, struct str id, const struct params *p)
 {
-	struct prepared *prepared = prepared_find(r->door, id);
+	struct prepared *prepared = joint_prepared(r->joint, id);
 	struct job job;
 
+	if (!prepared)
+		prepared = prepared_find(r->door, id);
 	if (!prepared)
 		return fail_unprepared(r, id);
 	trace_statement(r, prepared->statement, prepared->text);

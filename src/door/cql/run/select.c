@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "door/cql/run/ahead.h"
+#include "door/cql/run/joint.h"
 #include "door/cql/schema/system.h"
 #include "loop/step.h"
 
@@ -22,6 +24,7 @@ struct reading {
 	struct buf before;
 	struct buf state; /* of the next page; empty: there is none */
 	bool resumes;     /* at.token is the one of the row before */
+	struct ahead ahead;
 };
 
 /* ---- Pages ---- */
@@ -127,28 +130,17 @@ take_row(struct reading *r, bool *ret_more, bool *ret_skips)
 /* ---- One row by its key ---- */
 
 static enum status
-read_one(struct reading *r, const struct where_partition *part, const struct where_range *range,
-	 bool *ret_more)
+read_one(struct reading *r, uint64_t number, bool *ret_more)
 {
 	struct select *s = r->s;
-	const struct schema_table *t = s->run->table;
-	struct table_key key = { .token = part->token, .count = t->key_count };
-	struct doc_scalar *parts = arena_alloc(s->run->r->arena, t->key_count * sizeof(*parts));
 	struct table_row stored;
 	enum status status;
 	bool skips;
 
 	*ret_more = true;
-	if (!parts)
-		return STATUS_LIMIT;
 	/* Also where there is no row: a statement may name 10,000 of them. */
 	TRY(step_count(1));
-	memcpy(parts, part->scalars, t->partition_count * sizeof(*parts));
-	if (range->from.count)
-		memcpy(parts + t->partition_count, range->from.parts,
-		       range->from.count * sizeof(*parts));
-	key.parts = parts;
-	status = table_read(&r->timed, &key, s->statics, &s->wanted, s->run->r->arena, &stored);
+	status = ahead_read_row(&r->ahead, s, &r->timed, number, &stored);
 	if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !stored.is_row))
 		return STATUS_OK;
 	TRY(status);
@@ -275,42 +267,23 @@ go_through(struct reading *r, const struct source *source, bool *ret_more)
 }
 
 static enum status
-scan(struct reading *r, const struct table_scan_options *options, bool *ret_more)
+scan(struct reading *r, struct table_scan *opened, bool *ret_more)
 {
-	struct source source = { 0 };
-	enum status status;
+	const struct source source = { .scan = opened };
+	enum status status = go_through(r, &source, ret_more);
 
-	*ret_more = true;
-	TRY(table_scan_open(&r->timed, options, &source.scan));
-	status = go_through(r, &source, ret_more);
-	table_scan_close(source.scan);
+	table_scan_close(opened);
 	return status;
 }
 
 static enum status
-scan_range(struct reading *r, const struct where_partition *part, const struct where_range *range,
-	   bool *ret_more)
+scan_range(struct reading *r, uint64_t number, bool *ret_more)
 {
-	struct select *s = r->s;
-	const struct schema_table *t = s->run->table;
-	const struct table_key partition = { .token = part->token,
-					     .parts = part->scalars,
-					     .count = t->partition_count };
-	bool edges = range->from.kind != TIMED_BOUND_END || range->to.kind != TIMED_BOUND_END;
-	const struct table_scan_options options = {
-		.partition = &partition,
-		.from = range->from,
-		.to = range->to,
-		.reverse = s->reverse,
-		.after = r->at.place,
-		.statics = s->statics,
-		.static_alone = t->static_count > 0 && !edges,
-		.wanted = &s->wanted,
-		.rows = rows_wanted(s),
-		.borrows = true,
-	};
+	struct table_scan *opened;
 
-	return scan(r, &options, ret_more);
+	TRY(ahead_open_scan(&r->ahead, r->s, &r->timed, number, r->at.place, rows_wanted(r->s),
+			    &opened));
+	return scan(r, opened, ret_more);
 }
 
 /* The rows of each partition that the statement names. */
@@ -323,9 +296,9 @@ read_partitions(struct reading *r)
 
 	for (; r->at.partition < plan->partition_count; r->at.partition++) {
 		for (; r->at.range < plan->range_count; r->at.range++) {
+			uint64_t number = r->at.partition * plan->range_count + r->at.range;
 			size_t at = s->reverse ? plan->range_count - 1 - (size_t)r->at.range
 					       : (size_t)r->at.range;
-			const struct where_partition *part = &plan->partitions[r->at.partition];
 
 			/* A page that ended with its last range has no place in the next. */
 			if (page_is_full(s)) {
@@ -335,9 +308,9 @@ read_partitions(struct reading *r)
 			if (!s->part_left)
 				break;
 			if (plan->ranges[at].is_row)
-				TRY(read_one(r, part, &plan->ranges[at], &more));
+				TRY(read_one(r, number, &more));
 			else
-				TRY(scan_range(r, part, &plan->ranges[at], &more));
+				TRY(scan_range(r, number, &more));
 			arena_reset(s->run->r->arena, s->mark);
 			r->at.place = STR("");
 			if (!more)
@@ -367,8 +340,10 @@ read_tokens(struct reading *r)
 		.rows = rows_wanted(s),
 		.borrows = true,
 	};
+	struct table_scan *opened;
 
-	return scan(r, &options, &more);
+	TRY(table_scan_open(&r->timed, &options, &opened));
+	return scan(r, opened, &more);
 }
 
 /*
@@ -403,6 +378,8 @@ moment_fix(struct reading *r)
 
 	if (r->s->at_us && !us)
 		TRY(moment_of(r, &us));
+	if (run->joint)
+		return joint_timed(run->joint, run, &r->timed);
 	timed_init(&r->timed, run->tx, run->table->db, NULL, &run->r->err);
 	if (r->s->at_us)
 		timed_at_us(&r->timed, us);
@@ -667,6 +644,7 @@ select_run(struct run *run, const struct params *p)
 	buf_release(&r.place);
 	buf_release(&r.before);
 	buf_release(&r.state);
+	ahead_release(&r.ahead);
 	select_release(&s);
 	return status;
 }

@@ -375,6 +375,11 @@ select_begin(struct select *s, struct run *run)
 		status = select_compile(s, run);
 	}
 	s->rows = BUF_INIT_OF(CQL_REPLY_BYTES, run->r->out->part);
+	if (run->spare_rows) {
+		s->rows.ptr = run->spare_rows->ptr;
+		s->rows.cap = run->spare_rows->cap;
+		*run->spare_rows = (struct buf){ 0 };
+	}
 	return status;
 }
 

@@ -4,6 +4,10 @@
 #include "loop/sort.h"
 #include "loop/step.h"
 
+enum {
+	SPARE_ROWS_BYTES = 16 * 1024, /* of the buffer that is kept for the next answer */
+};
+
 /* ---- Cells ---- */
 
 static struct cql_env
@@ -63,6 +67,19 @@ put_row(struct select *s, struct row *row, const struct cql_value *aggregates, s
 	struct cql_env env = env_of(s, row, aggregates);
 
 	return s->s->json ? put_json(s, &env, out) : put_cells(s, &env, out);
+}
+
+/* Room for the first row, so that the buffer need not grow by doubling up to its length. */
+static void
+reserve_row(struct select *s)
+{
+	const struct schema_table *t = s->run->table;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (s->selected[i])
+			bytes += sizeof(int32_t) + s->row.values[i].bytes.len;
+	(void)buf_reserve(&s->rows, bytes);
 }
 
 /* ---- Groups ---- */
@@ -254,6 +271,8 @@ select_emit(struct select *s, bool *ret_more)
 		s->skip--;
 		return STATUS_OK;
 	}
+	if (!s->rows.len)
+		reserve_row(s);
 	TRY(put_row(s, &s->row, NULL, &s->rows));
 	TRY(buf_status(&s->rows));
 	s->row_count++;
@@ -288,5 +307,10 @@ select_release(struct select *s)
 	for (size_t i = 0; s->states && i < s->run->scope.aggregate_count; i++)
 		cql_aggregate_release(&s->states[i]);
 	s->states = NULL;
-	buf_release(&s->rows);
+	if (!s->run->spare_rows || s->rows.cap > SPARE_ROWS_BYTES) {
+		buf_release(&s->rows);
+		return;
+	}
+	buf_clear(&s->rows);
+	*s->run->spare_rows = s->rows;
 }

@@ -1,5 +1,7 @@
 #include "door/cql/run/where.h"
 
+#include "loop/step.h"
+
 enum {
 	NAME_SHOWN_BYTES = 4096, /* of a receiver's name: "in(column)", "(a, b)" */
 };
@@ -364,9 +366,6 @@ order_is(int order, enum cql_operator op)
 {
 	switch (op) {
 	case CQL_OP_EQ:
-	case CQL_OP_IN:
-	case CQL_OP_CONTAINS:
-	case CQL_OP_CONTAINS_KEY:
 		return order == 0;
 	case CQL_OP_LT:
 		return order < 0;
@@ -378,6 +377,9 @@ order_is(int order, enum cql_operator op)
 		return order >= 0;
 	case CQL_OP_NE:
 		return order != 0;
+	case CQL_OP_IN:
+	case CQL_OP_CONTAINS:
+	case CQL_OP_CONTAINS_KEY:
 	case CQL_OP_NOT_IN:
 	case CQL_OP_LIKE:
 	case CQL_OP_IS_NOT_NULL:
@@ -388,7 +390,8 @@ order_is(int order, enum cql_operator op)
 
 /* The order of the row's columns to the value of a tuple. */
 static int
-compare_tuple(const struct where_term *t, const struct row *row, const struct cql_value *v)
+compare_tuple(const struct where_term *t, const struct row *row, const struct cql_value *v,
+	      bool as_rows)
 {
 	struct cql_elements e;
 	struct cql_value part;
@@ -400,42 +403,91 @@ compare_tuple(const struct where_term *t, const struct row *row, const struct cq
 					      part.bytes);
 
 		if (order)
-			return order;
+			return as_rows && t->columns[i]->descending ? -order : order;
 	}
 	return 0;
 }
 
+/*
+ * The order of what the row has, `v` unless the term is of several columns, to a value: that of the
+ * values, or, with `as_rows`, of the rows.
+ */
+static int
+compare_row(const struct where_term *t, const struct row *row, const struct cql_value *v,
+	    const struct cql_value *value, bool as_rows)
+{
+	int64_t token;
+	int order;
+
+	if (t->relation->left == CQL_LEFT_TUPLE)
+		return compare_tuple(t, row, value, as_rows);
+	if (t->relation->left == CQL_LEFT_TOKEN) {
+		token = cql_int_read(value->bytes);
+		return (row->token > token) - (row->token < token);
+	}
+	order = cql_value_compare(t->type, v->bytes, value->bytes);
+	return as_rows && t->columns[0]->descending ? -order : order;
+}
+
+/* Whether the row has one of the values of IN, among which it is searched by halves. */
+static enum status
+is_listed(const struct where_term *t, const struct row *row, const struct cql_value *v, bool *ret)
+{
+	size_t from = 0, to = t->value_count;
+	int order = 1;
+
+	while (order && from < to) {
+		size_t middle = from + (to - from) / 2;
+		const struct cql_value *listed = &t->values[middle];
+
+		TRY(step_count_bytes(listed->bytes.len));
+		order = compare_row(t, row, v, listed, true);
+		if (order < 0)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	*ret = !order;
+	return STATUS_OK;
+}
+
 /* Whether an element of a collection is one of the term's values. */
-static bool
-contains(const struct where_term *t, const struct cql_type *type, struct str bytes)
+static enum status
+contains(const struct where_term *t, const struct cql_type *type, struct str bytes, bool *ret)
 {
 	struct cql_elements e;
 	struct cql_value v;
 	bool is_map = type->kind == CQL_TYPE_MAP;
 
 	cql_elements_init(&e, type, bytes);
-	for (size_t i = 0; cql_elements_next(&e, &v); i++) {
+	*ret = false;
+	for (size_t i = 0; !*ret && cql_elements_next(&e, &v); i++) {
 		bool is_key = is_map && i % 2 == 0;
 
+		TRY(step_count(1));
 		if (is_map && is_key != (t->relation->op == CQL_OP_CONTAINS_KEY))
 			continue;
-		if (cql_value_compare(t->type, v.bytes, t->values[0].bytes) == 0)
-			return true;
+		*ret = cql_value_compare(t->type, v.bytes, t->values[0].bytes) == 0;
 	}
-	return false;
+	return STATUS_OK;
 }
 
-static bool
-element_equals(const struct where_term *t, const struct cql_type *type, struct str bytes)
+static enum status
+element_equals(const struct where_term *t, const struct cql_type *type, struct str bytes, bool *ret)
 {
 	struct cql_elements e;
 	struct cql_value key, value;
 
 	cql_elements_init(&e, type, bytes);
-	while (cql_elements_next(&e, &key) && cql_elements_next(&e, &value))
-		if (cql_value_compare(type->args[0], key.bytes, t->key_value.bytes) == 0)
-			return cql_value_compare(t->type, value.bytes, t->values[0].bytes) == 0;
-	return false;
+	*ret = false;
+	while (cql_elements_next(&e, &key) && cql_elements_next(&e, &value)) {
+		TRY(step_count(1));
+		if (cql_value_compare(type->args[0], key.bytes, t->key_value.bytes) != 0)
+			continue;
+		*ret = cql_value_compare(t->type, value.bytes, t->values[0].bytes) == 0;
+		break;
+	}
+	return STATUS_OK;
 }
 
 enum status
@@ -446,34 +498,20 @@ where_term_matches(struct cql *q, const struct where_term *t, const struct row *
 	struct cql_value inner;
 
 	*ret = false;
-	if (t->relation->left == CQL_LEFT_TOKEN) {
-		int64_t token = cql_int_read(t->values[0].bytes);
-
-		*ret = order_is((row->token > token) - (row->token < token), t->relation->op);
+	if (v->presence != CQL_SET && t->relation->left != CQL_LEFT_TOKEN)
 		return STATUS_OK;
-	}
-	if (v->presence != CQL_SET)
-		return STATUS_OK;
-	if (t->relation->left == CQL_LEFT_ELEMENT) {
-		*ret = element_equals(t, c->type, v->bytes);
-		return STATUS_OK;
-	}
+	if (t->relation->left == CQL_LEFT_ELEMENT)
+		return element_equals(t, c->type, v->bytes, ret);
 	if (t->relation->left == CQL_LEFT_JSON) {
 		TRY(json_path_get(q, &t->path, v->bytes, &inner));
 		if (inner.presence != CQL_SET)
 			return STATUS_OK;
 		v = &inner;
 	}
-	if (t->relation->op == CQL_OP_CONTAINS || t->relation->op == CQL_OP_CONTAINS_KEY) {
-		*ret = contains(t, c->type, v->bytes);
-		return STATUS_OK;
-	}
-	for (size_t i = 0; i < t->value_count && !*ret; i++) {
-		int order = t->relation->left == CQL_LEFT_TUPLE
-				    ? compare_tuple(t, row, &t->values[i])
-				    : cql_value_compare(t->type, v->bytes, t->values[i].bytes);
-
-		*ret = order_is(order, t->relation->op);
-	}
+	if (t->relation->op == CQL_OP_CONTAINS || t->relation->op == CQL_OP_CONTAINS_KEY)
+		return contains(t, c->type, v->bytes, ret);
+	if (t->relation->op == CQL_OP_IN)
+		return is_listed(t, row, v, ret);
+	*ret = order_is(compare_row(t, row, v, &t->values[0], false), t->relation->op);
 	return STATUS_OK;
 }

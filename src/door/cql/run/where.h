@@ -20,7 +20,10 @@ struct where_term {
 	struct json_path path;       /* of CQL_LEFT_JSON */
 	struct cql_expr **exprs;
 	size_t expr_count;
-	/* Behind where_compute(). IN has as many values as its list. */
+	/*
+	 * Behind where_compute(). IN has as many values as its list; behind where_plan() each of
+	 * them once, in the order in which the rows lie.
+	 */
 	struct cql_value key_value;
 	struct cql_value *values;
 	size_t value_count;
@@ -42,7 +45,7 @@ MUST_USE enum status where_copy(struct run *run, struct where *w);
 /* Computes their values, behind run_bind(). Refuses nulls and what is not set. */
 MUST_USE enum status where_compute(struct run *run, struct where *w);
 
-/* Whether a row is as the term says. */
+/* Whether a row is as the term says, behind where_plan(). Counts steps. */
 MUST_USE enum status where_term_matches(struct cql *q, const struct where_term *term,
 					const struct row *row, bool *ret);
 

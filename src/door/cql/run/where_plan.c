@@ -151,68 +151,7 @@ fail_containing(struct planning *p)
 			    "secondary index or filtering");
 }
 
-/* ---- The partition key ---- */
-
-/* Finds out whether each component is = or IN. */
-static enum status
-plan_partition_columns(struct planning *p)
-{
-	const struct schema_table *t = p->run->table;
-	size_t exact = 0, restricted = 0; /* by terms that no index answers */
-
-	for (size_t i = 0; i < t->partition_count; i++) {
-		const struct where_term *term = term_of(p, &t->columns[i]);
-
-		restricted += term != NULL && !is_served(p, term);
-		exact += term && term->relation->left == CQL_LEFT_COLUMN &&
-			 is_exact(term->relation->op);
-	}
-	p->plan->by_partitions = exact == t->partition_count;
-	if (p->has_token && restricted && !p->plan->by_partitions)
-		return needs_filtering(p);
-	if (restricted && !p->plan->by_partitions)
-		return needs_filtering(p);
-	return STATUS_OK;
-}
-
-static enum status
-partition_token(struct planning *p, struct where_partition *part)
-{
-	const struct schema_table *t = p->run->table;
-	AUTO(buf_release) struct buf key = cql_buf(p->run->q, PARTITION_KEY_BYTES * 64);
-	struct str *columns = arena_alloc(p->run->r->arena, t->partition_count * sizeof(*columns));
-
-	if (!columns)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < t->partition_count; i++)
-		columns[i] = part->values[i].bytes;
-	if (cql_partition_key_put(&key, columns, t->partition_count) == STATUS_INVALID)
-		return request_fail(p->run->r, CQL_CODE_INVALID,
-				    "Key length is longer than maximum of 65535");
-	TRY(buf_status(&key));
-	if (!key.len && t->partition_count == 1)
-		return request_fail(p->run->r, CQL_CODE_INVALID, "Key may not be empty");
-	part->token = cql_token(buf_str(&key));
-	return STATUS_OK;
-}
-
-static enum status
-partition_make(struct planning *p, const size_t *at, struct where_partition *part)
-{
-	const struct schema_table *t = p->run->table;
-	struct arena *arena = p->run->r->arena;
-
-	part->values = arena_alloc(arena, t->partition_count * sizeof(*part->values));
-	part->scalars = arena_alloc(arena, t->partition_count * sizeof(*part->scalars));
-	if (!part->values || !part->scalars)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < t->partition_count; i++) {
-		part->values[i] = term_of(p, &t->columns[i])->values[at[i]];
-		TRY(value_to_key(p->run->q, t->columns[i].type, part->values[i].bytes,
-				 &part->scalars[i]));
-	}
-	return partition_token(p, part);
-}
+/* ---- Lists ---- */
 
 /* Sorting values of one type. */
 struct value_order {
@@ -248,6 +187,123 @@ sort_values(struct planning *p, const struct cql_type *type, bool descending,
 	return STATUS_OK;
 }
 
+/* Tuples in the order in which their rows lie. */
+static enum status
+compare_tuples(const void *arg, const void *a, const void *b, int *ret)
+{
+	const struct where_term *t = arg;
+	const struct cql_value *x = a, *y = b;
+	struct cql_elements ex, ey;
+	struct cql_value px, py;
+
+	*ret = 0;
+	cql_elements_init(&ex, t->type, x->bytes);
+	cql_elements_init(&ey, t->type, y->bytes);
+	for (size_t i = 0; !*ret && i < t->column_count && cql_elements_next(&ex, &px) &&
+			   cql_elements_next(&ey, &py);
+	     i++) {
+		*ret = cql_value_compare(t->columns[i]->type, px.bytes, py.bytes);
+		if (t->columns[i]->descending)
+			*ret = -*ret;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+sort_tuples(struct planning *p, struct where_term *t)
+{
+	size_t kept = 0;
+
+	TRY(sort_items(t->values, t->value_count, sizeof(*t->values), compare_tuples, t,
+		       p->run->r->arena));
+	for (size_t i = 0; i < t->value_count; i++)
+		if (!kept || !str_eq(t->values[kept - 1].bytes, t->values[i].bytes))
+			t->values[kept++] = t->values[i];
+	t->value_count = kept;
+	return STATUS_OK;
+}
+
+/* The values of each IN, in the order in which rows lie; each once. */
+static enum status
+sort_lists(struct planning *p)
+{
+	for (size_t i = 0; i < p->where->count; i++) {
+		struct where_term *t = &p->where->terms[i];
+
+		if (t->relation->op != CQL_OP_IN)
+			continue;
+		if (t->relation->left == CQL_LEFT_TUPLE)
+			TRY(sort_tuples(p, t));
+		else
+			TRY(sort_values(p, t->type, t->columns[0]->descending, t->values,
+					&t->value_count));
+	}
+	return STATUS_OK;
+}
+
+/* ---- The partition key ---- */
+
+/* Finds out whether each component is = or IN. */
+static enum status
+plan_partition_columns(struct planning *p)
+{
+	const struct schema_table *t = p->run->table;
+	size_t exact = 0, restricted = 0; /* by terms that no index answers */
+
+	for (size_t i = 0; i < t->partition_count; i++) {
+		const struct where_term *term = term_of(p, &t->columns[i]);
+
+		restricted += term != NULL && !is_served(p, term);
+		exact += term && term->relation->left == CQL_LEFT_COLUMN &&
+			 is_exact(term->relation->op);
+	}
+	p->plan->by_partitions = exact == t->partition_count;
+	if (p->has_token && restricted && !p->plan->by_partitions)
+		return needs_filtering(p);
+	if (restricted && !p->plan->by_partitions)
+		return needs_filtering(p);
+	return STATUS_OK;
+}
+
+static enum status
+partition_token(struct planning *p, struct where_partition *part)
+{
+	const struct schema_table *t = p->run->table;
+	AUTO(buf_release) struct buf key = cql_buf(p->run->q, PARTITION_KEY_BYTES * 64);
+	struct str *columns = arena_alloc(p->run->r->arena, t->partition_count * sizeof(*columns));
+	enum status status;
+
+	if (!columns)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < t->partition_count; i++)
+		columns[i] = part->values[i].bytes;
+	status = cql_partition_token(&key, columns, t->partition_count, &part->token);
+	if (status == STATUS_INVALID)
+		return request_fail(p->run->r, CQL_CODE_INVALID,
+				    "Key length is longer than maximum of 65535");
+	if (status == STATUS_OK && !columns[0].len && t->partition_count == 1)
+		return request_fail(p->run->r, CQL_CODE_INVALID, "Key may not be empty");
+	return status;
+}
+
+static enum status
+partition_make(struct planning *p, const size_t *at, struct where_partition *part)
+{
+	const struct schema_table *t = p->run->table;
+	struct arena *arena = p->run->r->arena;
+
+	part->values = arena_alloc(arena, t->partition_count * sizeof(*part->values));
+	part->scalars = arena_alloc(arena, t->partition_count * sizeof(*part->scalars));
+	if (!part->values || !part->scalars)
+		return STATUS_LIMIT;
+	for (size_t i = 0; i < t->partition_count; i++) {
+		part->values[i] = term_of(p, &t->columns[i])->values[at[i]];
+		TRY(value_to_key(p->run->q, t->columns[i].type, part->values[i].bytes,
+				 &part->scalars[i]));
+	}
+	return partition_token(p, part);
+}
+
 static enum status
 plan_partitions(struct planning *p)
 {
@@ -259,10 +315,8 @@ plan_partitions(struct planning *p)
 	if (!at)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < t->partition_count; i++) {
-		struct where_term *term =
-			&p->where->terms[term_of(p, &t->columns[i]) - p->where->terms];
+		const struct where_term *term = term_of(p, &t->columns[i]);
 
-		TRY(sort_values(p, t->columns[i].type, false, term->values, &term->value_count));
 		total *= term->value_count;
 		if (total > CQL_PARTITIONS)
 			return request_fail(p->run->r, CQL_CODE_INVALID,
@@ -374,54 +428,13 @@ scalars_of(struct planning *p, const struct where_term *t, const struct cql_valu
 	return STATUS_OK;
 }
 
-/* Tuples in the order in which their rows lie. */
-static enum status
-compare_tuples(const void *arg, const void *a, const void *b, int *ret)
-{
-	const struct where_term *t = arg;
-	const struct cql_value *x = a, *y = b;
-	struct cql_elements ex, ey;
-	struct cql_value px, py;
-
-	*ret = 0;
-	cql_elements_init(&ex, t->type, x->bytes);
-	cql_elements_init(&ey, t->type, y->bytes);
-	for (size_t i = 0; !*ret && i < t->column_count && cql_elements_next(&ex, &px) &&
-			   cql_elements_next(&ey, &py);
-	     i++) {
-		*ret = cql_value_compare(t->columns[i]->type, px.bytes, py.bytes);
-		if (t->columns[i]->descending)
-			*ret = -*ret;
-	}
-	return STATUS_OK;
-}
-
-static enum status
-sort_tuples(struct planning *p, struct where_term *t)
-{
-	size_t kept = 0;
-
-	TRY(sort_items(t->values, t->value_count, sizeof(*t->values), compare_tuples, t,
-		       p->run->r->arena));
-	for (size_t i = 0; i < t->value_count; i++)
-		if (!kept || !str_eq(t->values[kept - 1].bytes, t->values[i].bytes))
-			t->values[kept++] = t->values[i];
-	t->value_count = kept;
-	return STATUS_OK;
-}
-
 /* A term that is = or IN on the column behind the prefix, or on several from it on. */
 static enum status
-plan_exact(struct planning *p, struct where_term *t)
+plan_exact(struct planning *p, const struct where_term *t)
 {
 	struct doc_scalar *scalars;
 	size_t parts = 1;
 
-	if (t->relation->left == CQL_LEFT_TUPLE)
-		TRY(sort_tuples(p, t));
-	else
-		TRY(sort_values(p, t->columns[0]->type, t->columns[0]->descending, t->values,
-				&t->value_count));
 	p->plan->nothing |= t->value_count == 0;
 	scalars = arena_alloc(p->run->r->arena,
 			      (t->value_count + 1) * t->column_count * sizeof(*scalars));
@@ -588,7 +601,7 @@ plan_clustering(struct planning *p)
 		     term->relation->left != CQL_LEFT_TUPLE) ||
 		    term->columns[0] != &columns[p->prefix])
 			break;
-		TRY(plan_exact(p, &p->where->terms[term - p->where->terms]));
+		TRY(plan_exact(p, term));
 	}
 	return plan_clustering_rest(p);
 }
@@ -738,6 +751,7 @@ where_plan(struct run *run, const struct where *w, const struct where_index *ind
 	*ret = (struct where_plan){ .index = index };
 	TRY(check_terms(&p));
 	TRY(check_index(&p));
+	TRY(sort_lists(&p));
 	TRY(plan_partition_columns(&p));
 	TRY(check_others(&p));
 	if (!ret->by_partitions) {

@@ -13,13 +13,7 @@ static const char *const classes[ROWS_CLASSES] = {
 	[ROWS_CLASS_WRITE] = "write",
 };
 
-static void
-rows_op_end(struct ops_op *op)
-{
-	clients_signal(op->client, ROWS_CLIENT_KILLED);
-}
-
-OPS_DOOR(rows_ops, "rows", classes, LOG_LEVEL_WARN, rows_op_end);
+OPS_DOOR(rows_ops, "rows", classes, LOG_LEVEL_WARN, clients_end_op_of);
 
 struct rows_client *
 rows_client_new(struct rows_door *door, struct net_stream *stream)
@@ -31,8 +25,7 @@ rows_client_new(struct rows_door *door, struct net_stream *stream)
 		return NULL;
 	c->door = door;
 	c->stream = stream;
-	clients_entry_init(&c->entry, &door->clients, net_stream_peer(stream));
-	net_stream_give_up_on(stream, (struct net_patience){ .event = &c->entry.ended });
+	clients_entry_init(&c->entry, &door->clients, stream);
 	c->in = BUF_INIT_OF(ROWS_FRAME_BYTES, part);
 	c->out = BUF_INIT_OF(ROWS_REPLY_BYTES, part);
 	rows_client_become_nobody(c);
@@ -44,23 +37,11 @@ void
 rows_client_free(struct rows_client *c)
 {
 	clients_remove(&c->entry);
-	net_stream_give_up_on(c->stream, (struct net_patience){ 0 });
 	buf_release(&c->in);
 	buf_release(&c->out);
 	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
-}
-
-enum status
-rows_client_ask(void *client)
-{
-	struct rows_client *c = client;
-
-	if (clients_signals(&c->entry) & ROWS_CLIENT_KILLED ||
-	    event_is_set(net_stream_closed_event(c->stream)) || net_stream_is_lost(c->stream))
-		return STATUS_CANCELLED;
-	return STATUS_OK;
 }
 
 enum status

@@ -12,11 +12,6 @@
 
 struct rows_txn; /* data/txn.h */
 
-/* What others tell a client (serve/clients.h). */
-enum rows_client_signal {
-	ROWS_CLIENT_KILLED = 1 << 0, /* its operation is to end */
-};
-
 struct rows_client {
 	struct clients_entry entry; /* first */
 	struct rows_door *door;
@@ -40,9 +35,6 @@ struct rows_client {
 struct rows_client *rows_client_new(struct rows_door *door, struct net_stream *stream);
 /* Its transaction has ended. */
 void rows_client_free(struct rows_client *c);
-
-/* STATUS_CANCELLED if somebody has ended the operation, or the peer is gone. For step_set_ask(). */
-enum status rows_client_ask(void *client);
 
 /* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
 MUST_USE enum status rows_client_send(struct rows_client *c);

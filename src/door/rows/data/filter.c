@@ -371,36 +371,70 @@ sums_clear(struct sums *s)
 struct groups {
 	const struct table *table;
 	struct sums *sums;
-	size_t columns;      /* of the key, the hidden one not counted */
+	const struct column **columns;
+	size_t column_count;
 	struct buf key, row; /* what these are in the group, and in a row, as messages have them */
 	bool is_open;        /* the group has rows */
 	uint32_t count;      /* of groups that were appended */
 };
 
-enum status
-rows_groups_make(struct rows_request *r, const struct table *t, size_t columns, struct sums *sums,
-		 struct groups **ret)
+/* The hidden column is none of the key's. */
+static enum status
+groups_of_key(struct rows_request *r, const struct table *t, size_t count,
+	      const struct column **ret)
 {
 	size_t hash = t->schema->hash_count - t->hidden;
-	struct groups *g;
 
-	if (columns > rows_table_key_columns(t))
+	if (count > rows_table_key_columns(t))
 		return rows_fail(r, ROWS_STATE_DEFINITION, "a key has %zu columns here",
 				 rows_table_key_columns(t));
-	if (columns < hash)
+	if (count < hash)
 		return rows_fail(r, ROWS_STATE_UNSUPPORTED,
 				 "only rows with equal values of all %zu hash columns lie together",
 				 hash);
-	g = arena_zalloc(r->arena, sizeof(*g));
+	for (size_t i = 0; i < count; i++)
+		ret[i] = &t->columns[t->hidden + i];
+	return STATUS_OK;
+}
+
+static enum status
+groups_of_index(struct rows_request *r, const struct table *t, const struct table_index *index,
+		size_t count, struct pick *pick, const struct column **ret)
+{
+	if (count > index->column_count)
+		return rows_fail(r, ROWS_STATE_DEFINITION, "the index has %zu columns",
+				 index->column_count);
+	if (!rows_index_has_groups(t, index))
+		return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+				 "rows with equal values do not lie together in the index \"%.*s\"",
+				 STR_ARG(index->name));
+	for (size_t i = 0; i < count; i++) {
+		TRY(rows_table_column_find(r, t, (uint32_t)index->columns[i].column, &ret[i]));
+		rows_pick_want(pick, ret[i]);
+	}
+	return STATUS_OK;
+}
+
+enum status
+rows_groups_make(struct rows_request *r, const struct table *t, const struct table_index *index,
+		 size_t count, struct pick *pick, struct sums *sums, struct groups **ret)
+{
+	struct groups *g = arena_zalloc(r->arena, sizeof(*g));
+
 	if (!g)
 		return STATUS_LIMIT;
 	*g = (struct groups){ .table = t,
 			      .sums = sums,
-			      .columns = columns,
+			      .columns = arena_alloc(r->arena,
+						     count * sizeof(const struct column *)),
+			      .column_count = count,
 			      .key = BUF_INIT_OF(ROWS_REPLY_BYTES, arena_part(r->arena)),
 			      .row = BUF_INIT_OF(ROWS_REPLY_BYTES, arena_part(r->arena)) };
+	if (!g->columns)
+		return STATUS_LIMIT;
 	*ret = g;
-	return STATUS_OK;
+	return index ? groups_of_index(r, t, index, count, pick, g->columns)
+		     : groups_of_key(r, t, count, g->columns);
 }
 
 void
@@ -424,15 +458,20 @@ group_put(struct groups *g, struct buf *out)
 	g->count++;
 }
 
+/* What the row has of the columns, in g->row. */
+static enum status
+group_key(struct groups *g, struct rows_request *r, const struct table_row *row)
+{
+	buf_clear(&g->row);
+	for (size_t i = 0; i < g->column_count; i++)
+		TRY(rows_pick_put(r, g->table, g->columns[i], row, &g->row));
+	return buf_status(&g->row);
+}
+
 enum status
 rows_groups_add(struct groups *g, struct rows_request *r, const struct table_row *row)
 {
-	size_t hidden = g->table->hidden;
-
-	buf_clear(&g->row);
-	for (size_t i = hidden; i < hidden + g->columns; i++)
-		TRY(rows_pick_put(r, g->table, &g->table->columns[i], row, &g->row));
-	TRY(buf_status(&g->row));
+	TRY(group_key(g, r, row));
 	if (g->is_open && !str_eq(buf_str(&g->row), buf_str(&g->key)))
 		group_put(g, r->out);
 	if (!g->is_open) {
@@ -449,4 +488,16 @@ rows_groups_end(struct groups *g, struct buf *out)
 	if (g->is_open)
 		group_put(g, out);
 	return g->count;
+}
+
+enum status
+rows_groups_put(struct groups *g, struct rows_request *r, const struct table_row *row,
+		uint64_t rows)
+{
+	TRY(group_key(g, r, row));
+	buf_set(&g->key, buf_str(&g->row));
+	TRY(buf_status(&g->key));
+	g->sums->rows = rows;
+	group_put(g, r->out);
+	return buf_status(r->out);
 }

@@ -7,6 +7,7 @@
 #ifndef FROND_DOOR_ROWS_DATA_FILTER_H
 #define FROND_DOOR_ROWS_DATA_FILTER_H
 
+#include "door/rows/data/index.h"
 #include "door/rows/data/pick.h"
 
 struct filters; /* in the request's arena */
@@ -32,19 +33,24 @@ MUST_USE enum status rows_sums_add(struct sums *s, struct rows_request *r,
 void rows_sums_put(const struct sums *s, struct buf *out);
 
 /*
- * Sums of groups: rows that follow each other and have the first columns of the key equal. Only
- * the group that rows are added to is kept, and put once another one begins.
+ * Sums of groups: rows that follow each other and have the first columns of the key, or of the
+ * index, equal. Only the group that rows are added to is kept, and put once another one begins.
  */
 struct groups; /* likewise */
 
-/* Of `columns` columns of the key. Fails with 0A000 where such rows may not follow each other. */
-MUST_USE enum status rows_groups_make(struct rows_request *r, const struct table *t, size_t columns,
-				      struct sums *sums, struct groups **ret);
+/* Of `count` columns of the key, or of an index, which `pick` then wants. Fails with 0A000 where
+ * such rows may not follow each other. */
+MUST_USE enum status rows_groups_make(struct rows_request *r, const struct table *t,
+				      const struct table_index *index, size_t count,
+				      struct pick *pick, struct sums *sums, struct groups **ret);
 void rows_groups_free(struct groups *g); /* NULL is fine */
 /* Adds a row to its group; appends the one before, if it was another. */
 MUST_USE enum status rows_groups_add(struct groups *g, struct rows_request *r,
 				     const struct table_row *row);
 /* Appends the last group, if there is one. Returns how many have been appended. */
 uint32_t rows_groups_end(struct groups *g, struct buf *out);
+/* Appends a group that one of its rows stands for, with how many there are and no sums. */
+MUST_USE enum status rows_groups_put(struct groups *g, struct rows_request *r,
+				     const struct table_row *row, uint64_t rows);
 
 #endif

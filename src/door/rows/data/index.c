@@ -124,6 +124,16 @@ rows_index_is_known(const struct table *t, const struct table_index *index)
 	return known;
 }
 
+bool
+rows_index_has_groups(const struct table *t, const struct table_index *index)
+{
+	bool has = rows_index_is_known(t, index);
+
+	for (size_t i = 0; i < index->column_count && has; i++)
+		has = index->columns[i].part == INDEX_TYPED_COLUMN;
+	return has;
+}
+
 const struct table_index *
 rows_index_numbered(const struct table *t, uint64_t number)
 {
@@ -205,7 +215,8 @@ put_index(struct rows_request *r, const struct table *t, const struct table_inde
 	rows_put_u8(r->out, (index->is_unique ? ROWS_INDEX_UNIQUE : 0) |
 				    (index->is_ready ? ROWS_INDEX_READY : 0) |
 				    (index->has_failed ? ROWS_INDEX_FAILED : 0) |
-				    (known ? ROWS_INDEX_KNOWN : 0));
+				    (known ? ROWS_INDEX_KNOWN : 0) |
+				    (rows_index_has_groups(t, index) ? ROWS_INDEX_GROUPS : 0));
 	return put_parts(r, t, index, known);
 }
 

@@ -29,6 +29,10 @@ enum index_use rows_index_column_use(const struct table *t,
 /* Whether rows can be found by the index, once it is ready. */
 bool rows_index_is_known(const struct table *t, const struct table_index *index);
 
+/* Whether rows with equal values in its first columns lie together in it: a value that is stored in
+ * several ways would make several groups. */
+bool rows_index_has_groups(const struct table *t, const struct table_index *index);
+
 /* NULL: there is none of that number. */
 const struct table_index *rows_index_numbered(const struct table *t, uint64_t number);
 

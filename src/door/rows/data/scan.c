@@ -2,6 +2,7 @@
 #include "door/rows/data/filter.h"
 #include "door/rows/data/index.h"
 #include "door/rows/data/rows.h"
+#include "model/timed/tables/groups.h"
 #include "net/memory.h"
 
 enum {
@@ -263,19 +264,103 @@ put_count(struct rows_request *r, struct unit_table *t, bool *ret_done)
 	return buf_status(r->out);
 }
 
+/* ---- Rows that are counted by their entries ---- */
+
+static bool
+counts_entries(const struct scanning *s, const struct unit_table *t,
+	       const struct table_index *index)
+{
+	const struct rows_scan *asked = &s->asked;
+
+	return index && s->sums && !asked->column_count && !asked->filter_count && !asked->rows &&
+	       !asked->sample && !asked->reverse && table_index_stands_for_rows(&t->timed, index);
+}
+
+/* Groups, or with none of them how many rows there are. */
+static enum status
+take_counts(struct rows_request *r, struct scanning *s, struct table_index_groups *from,
+	    uint64_t *ret_rows)
+{
+	struct arena_mark mark = arena_mark(r->arena);
+	size_t begin = r->out->len;
+	enum status status;
+	uint64_t rows;
+
+	*ret_rows = 0;
+	do {
+		struct table_row row;
+
+		arena_reset(r->arena, mark);
+		status = table_index_groups_next(from, r->arena, &row, &rows);
+		if (status == STATUS_OK && s->groups)
+			status = rows_groups_put(s->groups, r, &row, rows);
+		*ret_rows += rows;
+	} while (status == STATUS_OK && r->out->len - begin < s->page_bytes);
+	arena_reset(r->arena, mark);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+put_counts(struct rows_request *r, struct scanning *s, struct table_index_groups *from)
+{
+	bool more;
+	size_t at = r->out->len;
+	uint64_t rows;
+
+	if (s->groups)
+		rows_put_u32(r->out, 0);
+	TRY(take_counts(r, s, from, &rows));
+	if (s->groups)
+		rows_set_u32(r->out, at, rows_groups_end(s->groups, r->out));
+	else
+		rows_put_u64(r->out, rows);
+	more = table_index_groups_paused(from);
+	rows_put_u8(r->out, more);
+	at = r->out->len;
+	rows_put_u32(r->out, 0);
+	if (more)
+		TRY(table_index_groups_place(from, r->out));
+	rows_set_u32(r->out, at, (uint32_t)(r->out->len - at - 4));
+	return buf_status(r->out);
+}
+
+/* `*ret_done`: false where rows have to be looked at all the same. */
+static enum status
+scan_counts(struct rows_request *r, struct unit_table *t, struct scanning *s,
+	    const struct table_index *index, const struct table_index_interval *interval,
+	    bool *ret_done)
+{
+	const struct table_index_groups_options options = { .interval = *interval,
+							    .columns = s->scan.groups,
+							    .after = s->scan.place,
+							    .wanted = &s->pick.wanted,
+							    .most = SCAN_PAIRS };
+	struct table_index_groups *from;
+	enum status status = table_index_groups_open(&t->timed, index, &options, &from);
+
+	*ret_done = status != STATUS_UNSUPPORTED;
+	if (!*ret_done)
+		return STATUS_OK;
+	TRY(status);
+	status = put_counts(r, s, from);
+	table_index_groups_close(from);
+	return status;
+}
+
 /* ---- The request ---- */
 
 static enum status
-scan_prepare(struct rows_request *r, const struct table *t, struct scanning *s)
+scan_prepare(struct rows_request *r, const struct table *t, const struct table_index *index,
+	     struct scanning *s)
 {
 	TRY(rows_table_check_key(r, t));
-	TRY(rows_pick_make(r, t, s->scan.columns, s->scan.column_count, s->scan.filter_count,
-			   &s->pick));
+	TRY(rows_pick_make(r, t, s->scan.columns, s->scan.column_count,
+			   s->scan.filter_count + s->scan.groups, &s->pick));
 	TRY(rows_filters_make(r, t, &s->scan, &s->pick, &s->filters));
 	if (s->scan.sums)
 		TRY(rows_sums_make(r, t, &s->scan, &s->pick, &s->sums));
 	if (s->scan.groups)
-		TRY(rows_groups_make(r, t, s->scan.groups, s->sums, &s->groups));
+		TRY(rows_groups_make(r, t, index, s->scan.groups, &s->pick, s->sums, &s->groups));
 	rows_pick_end(&s->pick);
 	return STATUS_OK;
 }
@@ -300,7 +385,12 @@ scan_rows(struct unit *u, struct scanning *s)
 	if (s->scan.index)
 		TRY(rows_index_scan_make(r, t->table, &s->scan, &index, &interval, &s->scan.filters,
 					 &s->scan.filter_count));
-	TRY(scan_prepare(r, t->table, s));
+	TRY(scan_prepare(r, t->table, index, s));
+	if (counts_entries(s, t, index)) {
+		TRY(scan_counts(r, t, s, index, &interval, &is_counted));
+		if (is_counted)
+			return STATUS_OK;
+	}
 	status = index ? source_open_index(t, s, index, &interval, &source)
 		       : source_open_table(r, t, s, &source);
 	if (status == STATUS_OK)

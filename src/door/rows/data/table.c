@@ -114,14 +114,25 @@ column_of_native(struct column *c)
 	}
 }
 
+/* A native type, whose text is told without parsing it: a table is opened for each transaction.
+ * NULL: it is none of those that a kind is stored as. */
+static const struct cql_type *
+native_type_of(struct str text)
+{
+	for (size_t i = 0; i < sizeof(native) / sizeof(native[0]); i++)
+		if (native[i].text && str_eq(text, str_from_cstr(native[i].text)))
+			return &cql_native_types[native[i].type];
+	return NULL;
+}
+
 static enum status
 column_init(struct cql *q, const struct table_column *stored, struct column *c)
 {
 	enum status status;
 	bool in_order;
 
-	*c = (struct column){ .stored = stored };
-	status = cql_type_parse(q, stored->type, &c->type);
+	*c = (struct column){ .stored = stored, .type = native_type_of(stored->type) };
+	status = c->type ? STATUS_OK : cql_type_parse(q, stored->type, &c->type);
 	if (status == STATUS_INVALID)
 		return err_set(q->err, STATUS_CORRUPT, "the type of the column \"%.*s\" is none",
 			       STR_ARG(stored->name));

@@ -333,9 +333,7 @@ rows_scan_read(struct str body, struct arena *arena, struct rows_scan *ret, stru
 		in.bad = true;
 	if (flags & ROWS_SCAN_GROUPS) {
 		ret->groups = rows_in_u8(&in);
-		/* Entries of an index do not lie in the order of the key. */
-		if (!ret->sums || !ret->groups || ret->groups > ROWS_KEY_COLUMNS ||
-		    (flags & ROWS_SCAN_INDEX))
+		if (!ret->sums || !ret->groups || ret->groups > ROWS_KEY_COLUMNS)
 			in.bad = true;
 	}
 	if (flags & ROWS_SCAN_INDEX) {

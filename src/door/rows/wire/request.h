@@ -84,6 +84,7 @@ enum rows_index_flag {
 	ROWS_INDEX_READY = 1 << 1,  /* rows can be found by it; in answers only, as those below */
 	ROWS_INDEX_FAILED = 1 << 2, /* its build has found rows with the same values */
 	ROWS_INDEX_KNOWN = 1 << 3,  /* its columns and conditions can be told */
+	ROWS_INDEX_GROUPS = 1 << 4, /* rows of a group lie together in it */
 };
 
 struct rows_index_column {

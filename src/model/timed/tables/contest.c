@@ -393,7 +393,7 @@ losers_clear_row(struct timed *t, const struct loser *first, const struct loser 
 	struct table_indexing x;
 	const struct loser *l = first;
 	enum status status = table_indexing_begin(&x, t, str_of(first->key.ptr, first->row_len),
-						  NULL, 0);
+						  NULL, 0, NULL);
 
 	for (; status == STATUS_OK && l && same_row(first, l); l = l->next) {
 		if (l->key.len > l->row_len)

@@ -14,7 +14,7 @@ due_clear(struct timed *t, struct str key, const struct timed_cell *cell)
 	TRY(table_place_column(str_skip(key, len), &change.column));
 	/* With its own cell a row loses all columns that are packed there. */
 	status = table_indexing_begin(&x, t, str_of(key.ptr, len),
-				      cell->packed.len ? NULL : &change, 1);
+				      cell->packed.len ? NULL : &change, 1, NULL);
 	if (status == STATUS_OK)
 		status = table_expired_clear(t, key, cell);
 	if (status == STATUS_OK)

@@ -318,14 +318,15 @@ check_conditions(struct timed *t, const struct table_index *terms)
 static enum status
 check_terms(struct timed *t, const struct table_index *terms)
 {
-	const struct index_set *set = index_set_of(t->db);
+	bool has_room;
 
 	TRY(table_check_text("the name of an index", terms->name, 1, TABLE_COLUMN_BYTES,
 			     "TABLE_COLUMN_BYTES", t->err));
 	if (table_index_named(t->db, terms->name))
 		return err_set(t->err, STATUS_INVALID, "there is an index \"%.*s\" already",
 			       STR_ARG(terms->name));
-	if (set && set->count >= TABLE_INDEXES)
+	TRY(index_set_has_room(t->tx, t->db, TABLE_INDEXES, &has_room, t->err));
+	if (!has_room)
 		return err_set(t->err, STATUS_LIMIT, "a table may have %d indexes (TABLE_INDEXES)",
 			       TABLE_INDEXES);
 	if (!terms->column_count || terms->column_count > TABLE_INDEX_COLUMNS)
@@ -474,12 +475,12 @@ table_index_build(struct kv_store *store, struct str table, uint64_t number, uns
 		  struct err *err)
 {
 	struct numbering n = { .table = table };
-	struct index_build_key key = { .space = CATALOG_SPACE_TABLE,
-				       .db_name = table,
-				       .number = number };
+	struct index_build_key key = {
+		.space = CATALOG_SPACE_TABLE, .db_name = table, .number = number, .claims = true
+	};
 	enum index_state state;
 
 	TRY(kv_run_read(store, number_find, &n, err));
 	key.db_number = n.number;
-	return index_build_run(store, &key, 0, steps, &state, err);
+	return index_build_run(store, &key, INDEX_BUILD_OF_REQUESTS, steps, &state, err);
 }

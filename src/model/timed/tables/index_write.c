@@ -48,7 +48,27 @@ static enum status
 read_image(struct table_indexing *x, struct table_stored *s, bool *ret_there)
 {
 	return table_fail_corrupt(x->t, table_stored_read(s, x->t->tx, x->t->db, x->key, &x->span,
-							  KV_READ, x->arena, ret_there));
+							  KV_READ, x->known, x->arena, ret_there));
+}
+
+static void
+span_name(struct table_span *span, const struct table_column *column)
+{
+	size_t at = 0;
+
+	while (at < span->count && span->ids[at] < column->id)
+		at++;
+	if (at < span->count && span->ids[at] == column->id)
+		return;
+	if (column->storage != TABLE_SINGLE || span->count == TABLE_SPAN_KEYS)
+		span->many = true;
+	if (span->many) {
+		span->count = 0;
+		return;
+	}
+	memmove(&span->ids[at + 1], &span->ids[at], (span->count - at) * sizeof(*span->ids));
+	span->ids[at] = column->id;
+	span->count++;
 }
 
 static void
@@ -64,9 +84,10 @@ span_add(const struct table_schema *schema, uint64_t id, struct table_span *span
 	if (!span->some || id > span->last)
 		span->last = id;
 	span->some = true;
+	span_name(span, column);
 }
 
-/* The columns that the touched indexes look at, and what lies between: one range is read. */
+/* The columns that the touched indexes look at; where these are not few, with what lies between. */
 static void
 find_span(struct table_indexing *x, const struct table_extension *extension)
 {
@@ -86,14 +107,15 @@ find_span(struct table_indexing *x, const struct table_extension *extension)
 
 enum status
 table_indexing_begin(struct table_indexing *x, struct timed *t, struct str key,
-		     const struct table_change *changes, size_t count)
+		     const struct table_change *changes, size_t count,
+		     const struct table_known *known)
 {
 	const struct table_extension *extension = t->db->extension;
 	bool is_static = is_static_row(&extension->schema,
 				       str_skip(key, t->db->prefix.len + TIMED_SPACE_BYTES));
 	bool any = false;
 
-	*x = (struct table_indexing){ .t = t };
+	*x = (struct table_indexing){ .t = t, .known = known };
 	for (size_t i = 0; !any && i < extension->kept_count; i++)
 		any = extension->kept[i].of_statics == is_static &&
 		      touches(&extension->schema, &extension->kept[i], changes, count);
@@ -266,7 +288,7 @@ table_row_expire(struct timed *t, struct str key, const struct index_def *except
 	if (*ret_any) {
 		status = timed_write_begin(t);
 		if (status == STATUS_OK)
-			status = table_indexing_begin(&x, t, key, NULL, 0);
+			status = table_indexing_begin(&x, t, key, NULL, 0, NULL);
 		if (status == STATUS_OK)
 			status = expired_clear(&x, cells, except);
 		table_indexing_end(&x);

@@ -1,30 +1,55 @@
 /*
- * What a build of an index needs of rows (index/engine/build.h). They have no Sequences: a writer
- * who changes entries of an index that is being built leaves a mark with the row's key.
- *
- * Rows are read by snapshot. Those with a mark have been entered by their writers. For all others
- * the step gets a read conflict with the place of the mark: whoever changes the row in a way that
- * matters to the index sets the mark, so the step fails then, and skips the row the next time.
+ * What a build of an index needs of rows (index/engine/build.h). They have no Sequences, and are
+ * read by snapshot: those that others change meanwhile have marks (index/engine/marks.h).
  */
 #include "index/engine/build.h"
+#include "index/engine/marks.h"
 #include "model/timed/tables/tables_int.h"
 
 enum {
 	VISIT_BYTES = 8 * 1024 * 1024, /* of rows in one step, and the one that passes it */
 };
 
-/* One stretch: all of the table. */
+/* The places of the rows `after` < row <= `end`; either may be empty. */
+static enum status
+stretch_bounds(const struct catalog_db *db, struct str after, struct str end, struct buf *ret_begin,
+	       struct buf *ret_end)
+{
+	timed_key_space(ret_begin, db, TIMED_SPACE_ROWS);
+	timed_key_space(ret_end, db, TIMED_SPACE_ROWS);
+	buf_append_str(ret_begin, after);
+	if (after.len)
+		buf_append_byte(ret_begin, CATALOG_KEY_LAST);
+	buf_append_str(ret_end, end);
+	buf_append_byte(ret_end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(ret_begin));
+	return catalog_key_status(ret_end);
+}
+
+/* Where the store says that much lies: nobody counts rows. */
 static enum status
 indexed_cut(struct kv_tx *tx, const struct catalog_db *db, size_t parts, struct arena *arena,
 	    const struct str **ret_ids, size_t *ret_count, uint64_t *ret_documents)
 {
-	(void)tx;
-	(void)db;
-	(void)parts;
-	(void)arena;
-	*ret_ids = NULL;
-	*ret_count = 0;
-	*ret_documents = 0; /* nobody counts rows */
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	size_t prefix = db->prefix.len + TIMED_SPACE_BYTES, count, ids = 0, len;
+	struct str *keys = arena_zalloc(arena, parts * sizeof(*keys));
+
+	if (!keys)
+		return STATUS_LIMIT;
+	TRY(stretch_bounds(db, STR(""), STR(""), &begin, &end));
+	TRY(index_cut_range(tx, buf_str(&begin), buf_str(&end), parts, arena, keys, &count));
+	for (size_t i = 0; i < count; i++) {
+		TRY(timed_key_row_bytes(db, keys[i], &len));
+		keys[ids] = str_of(keys[i].ptr + prefix, len - prefix);
+		/* Two keys may be of one row. */
+		if (ids == 0 || str_cmp(keys[ids - 1], keys[ids]) < 0)
+			ids++;
+	}
+	*ret_ids = keys;
+	*ret_count = ids;
+	*ret_documents = 0;
 	return STATUS_OK;
 }
 
@@ -34,87 +59,28 @@ struct visit {
 	const struct index_def *def;
 	bool of_statics;
 	struct kv_scan rows;
-	struct kv_scan marks; /* in the order of rows */
-	bool has_pair, marks_done;
+	struct index_marks marks;
+	bool has_pair;
 	struct kv_pair pair; /* of rows, the next one */
 	size_t prefix;       /* of a row's key, in front of what is its id */
-	size_t mark_prefix;
-	struct buf id, marked, key;
+	struct buf id;
 	struct arena *arena;
 	index_visitor *visitor;
 	void *arg;
 	size_t bytes;
 };
 
-/* Opens a scan of what begins with the key, behind the element `after`. */
 static enum status
-scan_open(struct visit *v, struct kv_scan *scan, struct str after)
+visit_open(struct visit *v, const struct index_stretch *stretch)
 {
 	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	TRY(catalog_key_status(&v->key));
-	buf_append_str(&end, buf_str(&v->key));
-	buf_append_byte(&end, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&end));
-	buf_append_str(&v->key, after);
-	if (after.len)
-		buf_append_byte(&v->key, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(&v->key));
-	return kv_scan_init(scan, v->tx, buf_str(&v->key), buf_str(&end), &options);
-}
-
-static enum status
-visit_open(struct visit *v, struct str after)
-{
-	AUTO(buf_release) struct buf mark = CATALOG_KEY_INIT;
-
-	timed_key_space(&v->key, v->db, TIMED_SPACE_ROWS);
-	v->prefix = v->key.len;
-	TRY(scan_open(v, &v->rows, after));
-	index_key_mark(&v->key, v->db, v->def->number, STR(""));
-	v->mark_prefix = v->key.len;
-	if (after.len)
-		tuple_put_bytes(&mark, after);
-	TRY(catalog_key_status(&mark));
-	return scan_open(v, &v->marks, buf_str(&mark));
-}
-
-static enum status
-marks_next(struct visit *v)
-{
-	struct kv_pair pair;
-	enum status status = kv_scan_next(&v->marks, &pair);
-	struct tuple_reader r;
-	struct str id;
-
-	v->marks_done = status != STATUS_OK;
-	if (v->marks_done)
-		return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-	r = tuple_reader(str_skip(pair.key, v->mark_prefix));
-	TRY(catalog_next_text(&r, TUPLE_BYTES, v->arena, true, &id));
-	buf_clear(&v->marked);
-	buf_append_str(&v->marked, id);
-	return buf_status(&v->marked);
-}
-
-/* Whether the row has a mark; if not, whoever sets one conflicts with this transaction. */
-static enum status
-visit_is_marked(struct visit *v, struct str id, bool *ret)
-{
-	AUTO(buf_release) struct buf next = CATALOG_KEY_INIT;
-
-	while (!v->marks_done && str_cmp(buf_str(&v->marked), id) < 0)
-		TRY(marks_next(v));
-	*ret = !v->marks_done && str_eq(buf_str(&v->marked), id);
-	if (*ret)
-		return STATUS_OK;
-	index_key_mark(&v->key, v->db, v->def->number, id);
-	buf_append_str(&next, buf_str(&v->key));
-	buf_append_byte(&next, CATALOG_KEY_NEXT);
-	TRY(catalog_key_status(&v->key));
-	TRY(catalog_key_status(&next));
-	return kv_add_read_conflict_range(v->tx, buf_str(&v->key), buf_str(&next));
+	v->prefix = v->db->prefix.len + TIMED_SPACE_BYTES;
+	TRY(stretch_bounds(v->db, stretch->after, stretch->end, &begin, &end));
+	TRY(kv_scan_init(&v->rows, v->tx, buf_str(&begin), buf_str(&end), &options));
+	return index_marks_open(&v->marks, v->tx, v->db, v->def, stretch);
 }
 
 /* Makes v->pair the next pair of rows. STATUS_NOT_FOUND. */
@@ -171,7 +137,8 @@ visit_expire(struct visit *v, struct table_stored *s)
 	TRY(table_row_expire(&t, buf_str(&key), v->def, &any));
 	if (!any)
 		return STATUS_OK;
-	return table_stored_read(s, v->tx, v->db, buf_str(&key), NULL, KV_READ, v->arena, &any);
+	return table_stored_read(s, v->tx, v->db, buf_str(&key), NULL, KV_READ, NULL, v->arena,
+				 &any);
 }
 
 static enum status
@@ -184,7 +151,7 @@ visit_row(struct visit *v)
 	TRY(visit_read(v, &s, &is_static));
 	if (is_static != v->of_statics)
 		return STATUS_OK;
-	TRY(visit_is_marked(v, buf_str(&v->id), &marked));
+	TRY(index_marks_have(&v->marks, buf_str(&v->id), v->arena, &marked));
 	if (!marked && (v->def->flags & INDEX_UNIQUE))
 		TRY(visit_expire(v, &s));
 	source = (struct index_source){ .id = buf_str(&v->id), .row = &s.row };
@@ -221,8 +188,6 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 		.db = db,
 		.def = def,
 		.id = CATALOG_KEY_INIT,
-		.marked = CATALOG_KEY_INIT,
-		.key = CATALOG_KEY_INIT,
 		.arena = arena,
 		.visitor = visitor,
 		.arg = arg,
@@ -233,19 +198,19 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	for (size_t i = 0; i < extension->kept_count; i++)
 		if (extension->kept[i].def == def)
 			v.of_statics = extension->kept[i].of_statics;
-	status = visit_open(&v, stretch->after);
+	status = visit_open(&v, stretch);
 	if (status == STATUS_OK)
 		status = visit_all(&v, stretch->limit, ret);
+	if (status == STATUS_OK)
+		status = index_marks_finish(&v.marks, buf_str(&v.id));
 	if (status == STATUS_OK) {
 		ret->last = arena_dup(arena, buf_str(&v.id));
 		if (!ret->last.ptr)
 			status = STATUS_LIMIT;
 	}
 	kv_scan_release(&v.rows);
-	kv_scan_release(&v.marks);
+	index_marks_close(&v.marks);
 	buf_release(&v.id);
-	buf_release(&v.marked);
-	buf_release(&v.key);
 	return status;
 }
 

@@ -15,6 +15,8 @@
 enum {
 	/* Behind the key of static columns, and before that of every other row. */
 	STATICS_END = 0x01,
+	SHORT_BYTES = 256,       /* of an element that is made on the stack */
+	SHORT_NUMBER_BYTES = 32, /* of a component but for its text, at most */
 };
 
 /* Big-endian, so that the order of the bytes is that of signed numbers. */
@@ -64,20 +66,50 @@ components_put(struct timed *t, const struct doc_scalar *parts, size_t from, siz
 	return STATUS_OK;
 }
 
+static enum status
+element_make(struct timed *t, const struct table_key *key, size_t from, size_t to, struct buf *ret)
+{
+	if (!from)
+		token_put(key->token, ret);
+	return components_put(t, key->parts + from, from, to, ret);
+}
+
+/* True if the components surely have less than SHORT_BYTES, as nearly all have. */
+static bool
+element_is_short(const struct table_key *key, size_t from, size_t to)
+{
+	size_t bytes = TABLE_TOKEN_BYTES;
+
+	for (size_t i = from; i < to && bytes < SHORT_BYTES; i++)
+		bytes += SHORT_NUMBER_BYTES + 2 * key->parts[i].text.len;
+	return bytes < SHORT_BYTES;
+}
+
+/* Appends the element of a key that has these components, the first of all behind the token. */
+static enum status
+element_put(struct timed *t, const struct table_key *key, size_t from, size_t to, struct buf *ret)
+{
+	AUTO(buf_release) struct buf components = BUF_INIT(TIMED_KEY_BYTES);
+	char room[SHORT_BYTES];
+	struct buf few = { .ptr = room, .cap = sizeof(room), .max_bytes = sizeof(room) };
+	bool is_short = element_is_short(key, from, to);
+
+	TRY(element_make(t, key, from, to, is_short ? &few : &components));
+	tuple_put_bytes(ret, buf_str(is_short ? &few : &components));
+	return STATUS_OK;
+}
+
 enum status
 table_key_partition(struct timed *t, const struct table_key *key, struct buf *ret)
 {
 	const struct table_schema *schema = table_schema_of(t->db);
-	AUTO(buf_release) struct buf components = BUF_INIT(TIMED_KEY_BYTES);
 
 	if (key->count != schema->hash_count && key->count != schema->key_count)
 		return err_set(t->err, STATUS_INVALID,
 			       "the key of a row has %zu components here, that of a partition %zu",
 			       schema->key_count, schema->hash_count);
 	timed_key_space(ret, t->db, table_space(schema));
-	token_put(key->token, &components);
-	TRY(components_put(t, key->parts, 0, schema->hash_count, &components));
-	tuple_put_bytes(ret, buf_str(&components));
+	TRY(element_put(t, key, 0, schema->hash_count, ret));
 	return timed_key_check_bytes(t, ret);
 }
 
@@ -85,13 +117,10 @@ enum status
 table_key_row(struct timed *t, const struct table_key *key, struct buf *ret)
 {
 	const struct table_schema *schema = table_schema_of(t->db);
-	AUTO(buf_release) struct buf components = BUF_INIT(TIMED_KEY_BYTES);
+	size_t to = table_key_is_static(schema, key) ? schema->hash_count : schema->key_count;
 
 	TRY(table_key_partition(t, key, ret));
-	if (!table_key_is_static(schema, key))
-		TRY(components_put(t, key->parts + schema->hash_count, schema->hash_count,
-				   schema->key_count, &components));
-	tuple_put_bytes(ret, buf_str(&components));
+	TRY(element_put(t, key, schema->hash_count, to, ret));
 	return timed_key_check_bytes(t, ret);
 }
 

@@ -71,24 +71,48 @@ MUST_USE enum status table_packed_filter(struct timed *t, struct str row, struct
  * the first `row_len` bytes. Does nothing in a table without packed rows.
  */
 MUST_USE enum status table_packed_forget(struct timed *t, struct str leaf, size_t row_len);
-/* Makes leaves of what is packed in a row; those that are there stay. */
-MUST_USE enum status table_packed_unpack(struct timed *t, struct str row);
+/*
+ * Makes leaves of what is packed in a row; those that are there stay. `asked`: the row's own cell,
+ * with a conflict; NULL: not yet.
+ */
+MUST_USE enum status table_packed_unpack(struct timed *t, struct str row, struct kv_future *asked);
 
 /* ---- Writing rows of such a table (packing.c) ---- */
+
+/*
+ * What an INSERT has asked for of its row: its own cell, and the leaves beside it. They are asked
+ * for as keys where these are found in less time than a range.
+ */
+struct table_look {
+	struct str row;           /* its key, if it was asked for before the write */
+	struct table_known known; /* of some columns; has values once all has come */
+	bool by_keys;
+	struct kv_future *asked[KV_MANY]; /* for what is known */
+	/* In place of keys: */
+	struct kv_scan scan;
+	size_t scanned;  /* the first column that the scan does not reach */
+	struct buf copy; /* of what it has met of the columns that are known */
+};
 
 struct table_packing {
 	struct table_writing *w;
 	const struct table_write *write;
-	bool needed;           /* the write is none of those that read nothing */
-	struct kv_scan scan;   /* of an INSERT: the row's own cell, and the leaves beside it */
-	size_t scanned;        /* the first column that the scan does not reach */
-	struct kv_future *own; /* of others */
+	bool needed;              /* the write is none of those that read nothing */
+	struct table_look *look;  /* of an INSERT that reads */
+	struct table_look asks;   /* it, unless it was asked for before (table_look_ask()) */
+	struct table_slot *slots; /* of an INSERT, by the places of columns in the schema */
+	struct kv_future *own;    /* the row's own cell, of others; or NULL */
 };
 
 /* Asks for what the write has to know; `w->row` is there. The caller ends it in any case. */
 MUST_USE enum status table_packing_ask(struct table_packing *p, struct table_writing *w,
 				       const struct table_write *write);
-/* Makes the changes, in a table without stamps, if `needed`. */
+/* Waits for that. `*ret`: pairs of the row that are known now; NULL: none. */
+MUST_USE enum status table_packing_wait(struct table_packing *p, const struct table_known **ret);
+/*
+ * Makes the changes, in a table without stamps, if `needed`. What is known becomes what is there
+ * behind the write, without the row's own cell.
+ */
 MUST_USE enum status table_packing_write(struct table_packing *p);
 void table_packing_end(struct table_packing *p);
 

@@ -7,8 +7,13 @@
 #include "loop/step.h"
 #include "model/timed/tables/packed.h"
 
-/* A column, by its place in the schema, while its row is inserted. */
-struct slot {
+enum {
+	LOOK_KEYS = 2, /* are asked for as keys where a server answers */
+	LOOK_COPY_BYTES = KV_MANY * KV_LIMIT_VALUE_BYTES,
+};
+
+/* A column while its row is inserted. */
+struct table_slot {
 	const struct table_change *change; /* the last one of it in this write */
 	struct str kept;                   /* what was packed of it, and stays */
 	bool has_leaf;
@@ -19,21 +24,18 @@ struct insert {
 	struct table_packing *p;
 	struct timed *t;
 	const struct table_schema *schema;
-	struct slot *slots;
 	struct timed_cell own; /* as it becomes */
-	struct timed_cell old; /* as it was, if `was_packed` */
-	bool was_packed;
-	struct buf old_value;
+	struct timed_cell old; /* as it was */
 	struct buf packed;
 };
 
-static struct slot *
-slot_of(struct insert *x, const struct table_column *column)
+static struct table_slot *
+slot_of(const struct table_packing *p, const struct table_column *column)
 {
-	return &x->slots[column - x->schema->columns];
+	return &p->slots[column - p->w->schema->columns];
 }
 
-/* ---- What is read ---- */
+/* ---- What is asked for ---- */
 
 static bool
 clears_single(const struct table_schema *schema, const struct table_change *c)
@@ -85,13 +87,13 @@ stretch_extend(const struct table_schema *schema, size_t at, uint64_t expected, 
 
 /* Opens a scan of a stretch of leaves; `first` 0: of the row's own cell and those behind it. */
 static enum status
-stretch_open(struct table_packing *p, uint64_t first, uint64_t last)
+stretch_open(struct table_look *l, struct timed *t, struct str row, uint64_t first, uint64_t last)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	buf_append_str(&begin, buf_str(&p->w->row));
-	buf_append_str(&end, buf_str(&p->w->row));
+	buf_append_str(&begin, row);
+	buf_append_str(&end, row);
 	if (first)
 		tuple_put_u64(&begin, first);
 	if (last)
@@ -100,86 +102,242 @@ stretch_open(struct table_packing *p, uint64_t first, uint64_t last)
 	buf_append_byte(&end, last ? CATALOG_KEY_LAST : 0);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
-	return kv_scan_init(&p->scan, p->w->t->tx, buf_str(&begin), buf_str(&end), NULL);
+	return kv_scan_init(&l->scan, t->tx, buf_str(&begin), buf_str(&end), NULL);
+}
+
+static bool
+changes_column(const struct table_write *write, uint64_t column)
+{
+	for (size_t i = 0; i < write->change_count; i++)
+		if (write->changes[i].column == column)
+			return true;
+	return false;
+}
+
+/* True if something of the row's own cell counts: what stays, or what an index has. */
+static bool
+own_counts(const struct table_extension *x, const struct table_write *write)
+{
+	const struct table_schema *schema = &x->schema;
+
+	if (x->kept_count)
+		return true;
+	for (size_t i = schema->key_count; i < schema->column_count; i++)
+		if (table_column_packs(&schema->columns[i]) &&
+		    !changes_column(write, schema->columns[i].id))
+			return true;
+	return false;
+}
+
+/* Names what the INSERT has to know, as far as there is room. False: that is not all. */
+static bool
+look_name(const struct table_extension *x, const struct table_write *write,
+	  struct table_known *known)
+{
+	const struct table_schema *schema = &x->schema;
+
+	if (own_counts(x, write))
+		known->columns[known->count++] = 0;
+	for (size_t i = schema->key_count; i < schema->column_count; i++) {
+		if (!is_scanned(&schema->columns[i]))
+			continue;
+		if (known->count == KV_MANY)
+			return false;
+		known->columns[known->count++] = schema->columns[i].id;
+	}
+	return true;
+}
+
+static enum status
+look_ask_keys(struct table_look *l, struct timed *t, struct str row)
+{
+	AUTO(buf_release) struct buf keys = BUF_INIT(KV_MANY * KV_LIMIT_KEY_BYTES);
+	struct str each[KV_MANY];
+	size_t ends[KV_MANY];
+
+	for (size_t i = 0; i < l->known.count; i++) {
+		buf_append_str(&keys, row);
+		if (l->known.columns[i])
+			tuple_put_u64(&keys, l->known.columns[i]);
+		ends[i] = keys.len;
+	}
+	TRY(catalog_key_status(&keys));
+	for (size_t i = 0, from = 0; i < l->known.count; from = ends[i++])
+		each[i] = str_of(keys.ptr + from, ends[i] - from);
+	kv_get_many(t->tx, each, l->known.count, KV_READ, l->asked);
+	return STATUS_OK;
+}
+
+static enum status
+look_ask(struct table_look *l, struct timed *t, struct str row, const struct table_write *write)
+{
+	const struct table_extension *x = t->db->extension;
+	const struct table_schema *schema = &x->schema;
+	uint64_t last = 0;
+
+	*l = (struct table_look){ .copy = BUF_INIT(LOOK_COPY_BYTES) };
+	l->by_keys = look_name(x, write, &l->known) &&
+		     (kv_looks_up(t->tx) || l->known.count <= LOOK_KEYS);
+	if (l->by_keys)
+		return look_ask_keys(l, t, row);
+	l->scanned = stretch_extend(schema, schema->key_count, schema->key_count + 1, &last);
+	return stretch_open(l, t, row, 0, last);
+}
+
+void
+table_look_end(struct table_look *l)
+{
+	if (!l)
+		return;
+	kv_scan_release(&l->scan);
+	buf_release(&l->copy);
 }
 
 enum status
 table_packing_ask(struct table_packing *p, struct table_writing *w, const struct table_write *write)
 {
 	const struct table_schema *schema = w->schema;
-	uint64_t last = 0;
 
 	*p = (struct table_packing){ .w = w, .write = write, .needed = is_needed(schema, write) };
-	/* With stamps the row is unpacked. */
-	if (!p->needed || schema->stamped || w->t->has_stamp)
+	if (!schema->packed || table_key_is_static(schema, &write->key))
+		return STATUS_OK;
+	if (!p->needed && !w->t->has_stamp)
 		return STATUS_OK;
 	/* In the same round trip as the clock. */
 	TRY(timed_ask(w->t));
 	if (write->inserts && write->is_new)
 		return STATUS_OK;
-	if (!write->inserts) {
+	/* With stamps the row is unpacked. */
+	if (!write->inserts || schema->stamped || w->t->has_stamp) {
 		p->own = kv_get(w->t->tx, buf_str(&w->row), KV_READ);
 		return STATUS_OK;
 	}
-	p->scanned = stretch_extend(schema, schema->key_count, schema->key_count + 1, &last);
-	return stretch_open(p, 0, last);
+	p->look = write->look ? write->look : &p->asks;
+	return write->look ? STATUS_OK : look_ask(p->look, w->t, buf_str(&w->row), write);
 }
 
 void
 table_packing_end(struct table_packing *p)
 {
-	kv_scan_release(&p->scan);
+	if (p->look == &p->asks)
+		table_look_end(p->look);
+	mem_free(p->slots);
 }
 
-/* Takes the pairs of the stretch that is open, and closes it. */
-static enum status
-stretch_take(struct insert *x)
+/* ---- What has come ---- */
+
+static size_t
+known_place(const struct table_known *known, uint64_t column)
 {
-	struct table_packing *p = x->p;
+	size_t at = 0;
+
+	while (at < known->count && known->columns[at] != column)
+		at++;
+	return at;
+}
+
+bool
+table_known_find(const struct table_known *known, uint64_t column, struct str *ret)
+{
+	size_t at = known_place(known, column);
+
+	if (at == known->count)
+		return false;
+	*ret = known->values[at];
+	return true;
+}
+
+static enum status
+keys_take(struct table_packing *p)
+{
+	struct table_look *l = p->look;
+
+	for (size_t i = 0; i < l->known.count; i++) {
+		uint64_t column = l->known.columns[i];
+
+		TRY(kv_future_wait(l->asked[i]));
+		if (!kv_future_value(l->asked[i], &l->known.values[i]))
+			l->known.values[i] = (struct str){ NULL, 0 };
+		else if (column)
+			slot_of(p, table_column_by_id(p->w->schema, column))->has_leaf = true;
+	}
+	return STATUS_OK;
+}
+
+/* Takes the pairs of the open stretch, and closes it. What is known ends where `ends` says. */
+static enum status
+stretch_take(struct table_packing *p, size_t ends[static KV_MANY])
+{
+	struct table_look *l = p->look;
 	size_t row_len = p->w->row.len;
 	struct kv_pair pair;
 	enum status status;
 
-	while ((status = kv_scan_next(&p->scan, &pair)) == STATUS_OK) {
+	while ((status = kv_scan_next(&l->scan, &pair)) == STATUS_OK) {
 		const struct table_column *column;
 		uint64_t id;
+		size_t at;
 
 		TRY(step_count(1));
 		TRY(table_place_column(str_skip(pair.key, row_len), &id));
-		if (!id) {
-			buf_append_str(&x->old_value, pair.value);
-			TRY(buf_status(&x->old_value));
-			continue;
-		}
-		column = table_column_by_id(x->schema, id);
+		column = id ? table_column_by_id(p->w->schema, id) : NULL;
 		if (column)
-			slot_of(x, column)->has_leaf = true;
+			slot_of(p, column)->has_leaf = true;
+		at = known_place(&l->known, id);
+		if (at == l->known.count)
+			continue;
+		buf_append_str(&l->copy, pair.value);
+		TRY(buf_status(&l->copy));
+		l->known.values[at].len = pair.value.len;
+		ends[at] = l->copy.len;
 	}
-	kv_scan_release(&p->scan);
-	p->scan = (struct kv_scan){ 0 };
+	kv_scan_release(&l->scan);
+	l->scan = (struct kv_scan){ 0 };
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* The row's own cell, and which leaves there are. */
 static enum status
-row_take(struct insert *x)
+scan_take(struct table_packing *p)
 {
-	const struct table_schema *schema = x->schema;
+	const struct table_schema *schema = p->w->schema;
+	struct table_look *l = p->look;
+	size_t ends[KV_MANY] = { 0 };
 
-	TRY(stretch_take(x));
-	for (size_t at = x->p->scanned; at < schema->column_count;) {
+	TRY(stretch_take(p, ends));
+	for (size_t at = l->scanned; at < schema->column_count;) {
 		uint64_t first = schema->columns[at].id, last = first;
 
 		if (!is_scanned(&schema->columns[at++]))
 			continue;
 		at = stretch_extend(schema, at, first + 1, &last);
-		TRY(stretch_open(x->p, first, last));
-		TRY(stretch_take(x));
+		TRY(stretch_open(l, p->w->t, buf_str(&p->w->row), first, last));
+		TRY(stretch_take(p, ends));
 	}
+	for (size_t i = 0; i < l->known.count; i++)
+		if (ends[i])
+			l->known.values[i].ptr = l->copy.ptr + ends[i] - l->known.values[i].len;
 	return STATUS_OK;
 }
 
-/* A leaf that no scan would have met: one below which there may be pieces. */
+enum status
+table_packing_wait(struct table_packing *p, const struct table_known **ret)
+{
+	const struct table_schema *schema = p->w->schema;
+
+	*ret = NULL;
+	if (!p->needed || !p->write->inserts || schema->stamped || p->w->t->has_stamp)
+		return STATUS_OK;
+	p->slots = mem_zalloc(schema->column_count * sizeof(*p->slots));
+	if (!p->slots)
+		return STATUS_NOMEM;
+	if (!p->look)
+		return STATUS_OK;
+	*ret = &p->look->known;
+	return table_fail_corrupt(p->w->t, p->look->by_keys ? keys_take(p) : scan_take(p));
+}
+
+/* A leaf that was not looked for: one below which there may be pieces. */
 static enum status
 leaf_ask(struct insert *x, uint64_t column, bool *ret_there)
 {
@@ -197,19 +355,18 @@ leaf_ask(struct insert *x, uint64_t column, bool *ret_there)
 static enum status
 old_take(struct insert *x)
 {
+	struct str own = { 0 }, value;
 	struct table_packed p;
-	uint64_t id;
 	enum status status;
-	struct str value;
+	uint64_t id;
 
-	if (!x->old_value.len)
+	if (!x->p->look || !table_known_find(&x->p->look->known, 0, &own) || !own.ptr)
 		return STATUS_OK;
-	TRY(timed_cell_parse(buf_str(&x->old_value), &x->old, x->t->err));
-	x->was_packed = x->old.packed.len;
+	TRY(timed_cell_parse(own, &x->old, x->t->err));
 	p = table_packed_of(&x->old);
 	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
 		const struct table_column *column = table_column_by_id(x->schema, id);
-		struct slot *slot = column ? slot_of(x, column) : NULL;
+		struct table_slot *slot = column ? slot_of(x->p, column) : NULL;
 
 		if (!slot || slot->change || slot->has_leaf)
 			continue;
@@ -241,7 +398,7 @@ may_pack(const struct insert *x, const struct table_column *column, const struct
 
 /* Packs the value, if there is room. */
 static enum status
-slot_pack(struct insert *x, struct slot *slot, uint64_t column, struct str value)
+slot_pack(struct insert *x, struct table_slot *slot, uint64_t column, struct str value)
 {
 	size_t len = x->packed.len;
 
@@ -255,7 +412,7 @@ slot_pack(struct insert *x, struct slot *slot, uint64_t column, struct str value
 
 /* What was packed and stays: packed again if it has the same times, as of one transaction. */
 static enum status
-slot_keep(struct insert *x, struct slot *slot, uint64_t column)
+slot_keep(struct insert *x, struct table_slot *slot, uint64_t column)
 {
 	struct timed_cell leaf = x->old;
 
@@ -278,7 +435,7 @@ slots_pack(struct insert *x)
 
 	for (size_t i = x->schema->key_count; i < x->schema->column_count; i++) {
 		const struct table_column *column = &x->schema->columns[i];
-		struct slot *slot = &x->slots[i];
+		struct table_slot *slot = &x->p->slots[i];
 
 		if (slot->kept.len)
 			TRY(slot_keep(x, slot, column->id));
@@ -296,29 +453,49 @@ slots_pack(struct insert *x)
 	return STATUS_OK;
 }
 
+/* What is known of the row behind the write: of which columns there is no leaf. */
+static void
+known_pass(const struct table_packing *p, struct table_known *known)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < known->count; i++) {
+		uint64_t id = known->columns[i];
+		const struct table_slot *slot;
+
+		if (!id)
+			continue;
+		slot = slot_of(p, table_column_by_id(p->w->schema, id));
+		if (!slot->packs && (slot->change || slot->has_leaf || slot->kept.len))
+			continue;
+		known->columns[count] = id;
+		known->values[count++] = (struct str){ NULL, 0 };
+	}
+	known->count = count;
+}
+
 static enum status
 insert(struct insert *x)
 {
 	const struct table_write *write = x->p->write;
-	struct table_writing *w = x->p->w;
+	struct table_packing *p = x->p;
 
 	for (size_t i = 0; i < write->change_count; i++)
-		slot_of(x, table_column_by_id(x->schema, write->changes[i].column))->change =
+		slot_of(p, table_column_by_id(x->schema, write->changes[i].column))->change =
 			&write->changes[i];
-	if (!write->is_new) {
-		TRY(table_fail_corrupt(x->t, row_take(x)));
-		TRY(table_fail_corrupt(x->t, old_take(x)));
-	}
+	TRY(table_fail_corrupt(x->t, old_take(x)));
 	timed_cell_init(x->t, TIMED_INSERTED, write->expiry, &x->own);
 	TRY(slots_pack(x));
 	x->own.packed = buf_str(&x->packed);
-	TRY(timed_cell_store(x->t, buf_str(&w->row), &x->own));
+	TRY(timed_cell_store(x->t, buf_str(&p->w->row), &x->own));
 	for (size_t i = 0; i < write->change_count; i++) {
 		const struct table_change *c = &write->changes[i];
 
-		if (!slot_of(x, table_column_by_id(x->schema, c->column))->packs)
-			TRY(table_writing_change(w, c));
+		if (!slot_of(p, table_column_by_id(x->schema, c->column))->packs)
+			TRY(table_writing_change(p->w, c));
 	}
+	if (p->look)
+		known_pass(p, &p->look->known);
 	return STATUS_OK;
 }
 
@@ -328,14 +505,9 @@ row_insert(struct table_packing *p)
 	struct insert x = { .p = p,
 			    .t = p->w->t,
 			    .schema = p->w->schema,
-			    .old_value = BUF_INIT(KV_LIMIT_VALUE_BYTES),
 			    .packed = BUF_INIT(KV_LIMIT_VALUE_BYTES) };
-	enum status status;
+	enum status status = insert(&x);
 
-	x.slots = mem_zalloc(x.schema->column_count * sizeof(*x.slots));
-	status = x.slots ? insert(&x) : STATUS_NOMEM;
-	mem_free(x.slots);
-	buf_release(&x.old_value);
 	buf_release(&x.packed);
 	return status;
 }
@@ -372,4 +544,44 @@ enum status
 table_packing_write(struct table_packing *p)
 {
 	return p->write->inserts ? row_insert(p) : row_update(p);
+}
+
+/* ---- Asking before the write ---- */
+
+/* A unique index has writers take out what has expired of other rows, which are in the way. */
+static bool
+writes_other_rows(const struct table_extension *x)
+{
+	for (size_t i = 0; i < x->kept_count; i++)
+		if (x->kept[i].is_unique)
+			return true;
+	return false;
+}
+
+enum status
+table_look_ask(struct timed *t, const struct table_write *write, struct arena *arena,
+	       struct table_look **ret)
+{
+	const struct table_extension *x = t->db->extension;
+	AUTO(buf_release) struct buf row = CATALOG_KEY_INIT;
+	struct table_look *l;
+
+	*ret = NULL;
+	if (!x->schema.packed || x->schema.stamped || t->has_stamp || !write->inserts ||
+	    write->is_new || write->key.count != x->schema.key_count || writes_other_rows(x))
+		return STATUS_OK;
+	l = arena_zalloc(arena, sizeof(*l));
+	if (!l)
+		return STATUS_LIMIT;
+	TRY(timed_ask(t));
+	TRY(table_key_row(t, &write->key, &row));
+	*ret = l;
+	TRY(look_ask(l, t, buf_str(&row), write));
+	return arena_copy(arena, buf_str(&row), &l->row);
+}
+
+bool
+table_look_meets(const struct table_look *a, const struct table_look *b)
+{
+	return str_eq(a->row, b->row);
 }

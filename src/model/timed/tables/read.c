@@ -2,8 +2,14 @@
 #include <assert.h>
 #include <endian.h>
 
+#include "base/mem.h"
+#include "kv/many.h"
 #include "kv/tuple.h"
 #include "model/timed/tables/packed.h"
+
+enum {
+	PICK_KEYS_BYTES = TABLE_PICK_PACKED * KV_LIMIT_KEY_BYTES,
+};
 
 enum status
 table_fail_corrupt(struct timed *t, enum status status)
@@ -390,58 +396,138 @@ table_reading_end(struct table_reading *r, bool *ret_there)
 
 /* ---- One row ---- */
 
-/* Opens the range of all pairs of a row from a key of it on. */
+/* Opens the range of all pairs of a row from a key of it on: its own, or p->middle. */
 static enum status
-pick_rest(struct table_pick *p, size_t at, struct str from)
+pick_rest(struct table_pick *p, size_t at, const struct buf *from)
+{
+	struct buf *row = &p->begin[at];
+	struct str end;
+
+	/* The end of the range is the key of the row and a byte, so no copy of it is made. */
+	buf_append_byte(row, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(row));
+	end = buf_str(row);
+	row->len--;
+	return timed_cursor_open(&p->cursor[at], p->reading[at].t, buf_str(from), end, NULL);
+}
+
+/* Opens the range of the pairs of a row as far as there are wanted columns. */
+static enum status
+pick_wanted(struct table_pick *p, size_t at)
+{
+	const struct table_reading *r = &p->reading[at];
+	const struct table_wanted *wanted = r->wanted;
+	struct buf *middle = &p->middle[at];
+
+	buf_set(middle, buf_str(&p->begin[at]));
+	tuple_put_u64(middle, wanted->ids[wanted->count - 1]);
+	buf_append_byte(middle, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(middle));
+	return timed_cursor_open(&p->cursor[at], r->t, buf_str(&p->begin[at]), buf_str(middle),
+				 NULL);
+}
+
+/*
+ * How many columns are few. What is packed of a row is one pair, and most of its columns have none
+ * of their own, which is soon found. Whoever may change rows likely reads one that was changed
+ * lately.
+ */
+static size_t
+pick_most(const struct table_reading *r)
+{
+	bool together = r->schema->packed && !r->t->at_us && kv_finds_together(r->t->tx);
+
+	return together ? TABLE_PICK_PACKED : TABLE_PICK_KEYS;
+}
+
+/* True if the wanted columns of the row are few, and one pair each. */
+static bool
+pick_has_few(const struct table_pick *p, size_t at)
+{
+	const struct table_reading *r = &p->reading[at];
+	const struct table_wanted *wanted = r->wanted;
+
+	/* The row of static columns has no pair of its own, which else mostly tells that one is. */
+	if (wanted->count && (at || wanted->count > pick_most(r)))
+		return false;
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct table_column *c = table_column_by_id(r->schema, wanted->ids[i]);
+
+		if (!c || c->kind != TABLE_REGULAR || c->storage != TABLE_SINGLE)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Meets whoever writes the row up to its last wanted column, as a read of that range does: one
+ * conflict, where many keys would have one each, which count in what a transaction may have.
+ */
+static enum status
+pick_meet(struct table_pick *p, size_t at, struct str last)
 {
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	buf_append_str(&end, buf_str(&p->begin[at]));
+	buf_append_str(&end, last);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
-	return timed_cursor_open(&p->cursor[at], p->reading[at].t, from, buf_str(&end), NULL);
+	return kv_add_read_conflict_range(p->reading[at].t->tx, buf_str(&p->begin[at]),
+					  buf_str(&end));
 }
 
 /*
- * Asks for the row's own pair, which says that it was inserted: mostly that is all that there is to
- * know, and a key is found in less time than a range.
+ * Asks for the row's own pair, which says that it was inserted, and for those of the wanted
+ * columns: mostly that is all that there is to know, and keys are found in less time than a range.
  */
 static enum status
-pick_own(struct table_pick *p, size_t at)
+pick_keys(struct table_pick *p, size_t at)
 {
-	buf_append_byte(&p->middle[at], 0); /* right behind that pair */
+	const struct table_wanted *wanted = p->reading[at].wanted;
+	struct str row = buf_str(&p->begin[at]), keys[TABLE_PICK_PACKED + 1];
+	bool is_many = wanted->count > TABLE_PICK_KEYS;
+	size_t count = 0, ends[TABLE_PICK_PACKED];
+	struct buf *cells = &p->keys[at];
+
+	for (size_t i = 0; i < wanted->count; i++) {
+		buf_append_str(cells, row);
+		tuple_put_u64(cells, wanted->ids[i]);
+		ends[i] = cells->len;
+	}
+	buf_set(&p->middle[at], row);
+	buf_append_byte(&p->middle[at], 0); /* right behind the row's own pair */
+	TRY(catalog_key_status(cells));
 	TRY(catalog_key_status(&p->middle[at]));
-	p->asks_own[at] = true;
-	return timed_data_ask(p->reading[at].t, buf_str(&p->begin[at]), KV_READ, &p->own[at]);
+	keys[count++] = row;
+	for (size_t i = 0, from = 0; i < wanted->count; from = ends[i++])
+		keys[count++] = str_of(cells->ptr + from, ends[i] - from);
+	if (is_many)
+		TRY(pick_meet(p, at, keys[count - 1]));
+	timed_data_ask_many(p->reading[at].t, keys, count, is_many ? KV_SNAPSHOT : KV_READ,
+			    p->got[at]);
+	p->got_count[at] = count;
+	return STATUS_OK;
 }
 
 /*
- * Opens the range of the pairs from p->begin on: as far as there are wanted columns. A row is there
- * if any pair of it lives, so what is behind is read where none of these does (pick_go_on()).
+ * Asks for the pairs from p->begin on: as far as there are wanted columns. A row is there if any
+ * pair of it lives, so what is behind is read where none of these does (pick_go_on()).
  */
 static enum status
-pick_range(struct table_pick *p, size_t at, struct timed *t, const struct table_wanted *wanted)
+pick_ask(struct table_pick *p, size_t at, struct timed *t, const struct table_wanted *wanted)
 {
-	struct buf *middle = &p->middle[at];
-
 	p->reading[at] = (struct table_reading){ .t = t,
 						 .schema = table_schema_of(t->db),
 						 .wanted = wanted };
 	if (!wanted || !wanted->some)
-		return pick_rest(p, at, buf_str(&p->begin[at]));
-	buf_append_str(middle, buf_str(&p->begin[at]));
-	if (!wanted->count)
-		return pick_own(p, at);
-	tuple_put_u64(middle, wanted->ids[wanted->count - 1]);
-	buf_append_byte(middle, CATALOG_KEY_LAST);
-	TRY(catalog_key_status(middle));
-	return timed_cursor_open(&p->cursor[at], t, buf_str(&p->begin[at]), buf_str(middle), NULL);
+		return pick_rest(p, at, &p->begin[at]);
+	return pick_has_few(p, at) ? pick_keys(p, at) : pick_wanted(p, at);
 }
 
 static void
 pick_init(struct table_pick *p)
 {
-	*p = (struct table_pick){ .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT },
+	*p = (struct table_pick){ .keys = { BUF_INIT(PICK_KEYS_BYTES), BUF_INIT(PICK_KEYS_BYTES) },
+				  .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT },
 				  .middle = { CATALOG_KEY_INIT, CATALOG_KEY_INIT } };
 }
 
@@ -457,7 +543,7 @@ table_pick_open(struct table_pick *p, struct timed *t, struct str tail,
 	buf_append_str(&p->begin[0], tail);
 	TRY(catalog_key_status(&p->begin[0]));
 	TRY(timed_ask(t));
-	TRY(pick_range(p, 0, t, wanted));
+	TRY(pick_ask(p, 0, t, wanted));
 	/* The key of the static columns' row ends with an element of two bytes. */
 	p->statics = statics && schema->static_count && tail.len != partition + 2;
 	if (!p->statics)
@@ -466,19 +552,7 @@ table_pick_open(struct table_pick *p, struct timed *t, struct str tail,
 	buf_append(&p->begin[1], tail.ptr, partition);
 	tuple_put_bytes(&p->begin[1], STR(""));
 	TRY(catalog_key_status(&p->begin[1]));
-	return pick_range(p, 1, t, wanted);
-}
-
-static enum status
-pick_take_own(struct table_pick *p, size_t at)
-{
-	struct table_reading *r = &p->reading[at];
-	struct kv_pair pair = { .key = p->own[at].key };
-
-	TRY(timed_data_wait(r->t, &p->own[at], r->arena, &pair.value));
-	if (!pair.value.ptr)
-		return STATUS_OK;
-	return table_fail_corrupt(r->t, table_reading_take(r, &pair, pair.key.len));
+	return pick_ask(p, 1, t, wanted);
 }
 
 /* Takes the pairs of the range that is open. */
@@ -497,13 +571,37 @@ pick_take(struct table_pick *p, size_t at)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* Takes what was asked for by keys. A value in pieces, which has more of them, needs a range. */
+static enum status
+pick_take_keys(struct table_pick *p, size_t at)
+{
+	struct table_reading *r = &p->reading[at];
+
+	for (size_t i = 0; i < p->got_count[at]; i++) {
+		struct kv_pair pair = { .key = p->got[at][i].key };
+
+		TRY(timed_data_wait(r->t, &p->got[at][i], r->arena, &pair.value));
+		if (!pair.value.ptr)
+			continue;
+		TRY(table_fail_corrupt(r->t, table_reading_take(r, &pair, p->begin[at].len)));
+		if (!r->pieces.left)
+			continue;
+		*r = (struct table_reading){
+			.t = r->t, .schema = r->schema, .wanted = r->wanted, .arena = r->arena
+		};
+		TRY(pick_wanted(p, at));
+		return pick_take(p, at);
+	}
+	return STATUS_OK;
+}
+
 /* What was read of the row does not live: looks behind it. */
 static enum status
 pick_go_on(struct table_pick *p, size_t at)
 {
 	timed_cursor_close(&p->cursor[at]);
 	p->cursor[at] = (struct timed_cursor){ 0 };
-	TRY(pick_rest(p, at, buf_str(&p->middle[at])));
+	TRY(pick_rest(p, at, &p->middle[at]));
 	return pick_take(p, at);
 }
 
@@ -513,7 +611,7 @@ pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
 	struct table_reading *r = &p->reading[at];
 
 	r->arena = arena;
-	TRY(p->asks_own[at] ? pick_take_own(p, at) : pick_take(p, at));
+	TRY(p->got_count[at] ? pick_take_keys(p, at) : pick_take(p, at));
 	if (!r->lives && p->middle[at].len)
 		TRY(pick_go_on(p, at));
 	return table_fail_corrupt(r->t, table_reading_end(r, ret_there));
@@ -557,6 +655,7 @@ table_pick_close(struct table_pick *p)
 {
 	for (size_t i = 0; i < 2; i++) {
 		timed_cursor_close(&p->cursor[i]);
+		buf_release(&p->keys[i]);
 		buf_release(&p->begin[i]);
 		buf_release(&p->middle[i]);
 	}
@@ -580,44 +679,82 @@ key_of(const struct table_key *key, struct arena *arena, struct table_row *ret)
 	return STATUS_OK;
 }
 
-static enum status
-read_both(struct timed *t, const struct table_key *key, const struct table_key *of_statics,
-	  const struct table_wanted *wanted, struct arena *arena, struct table_pick *p,
-	  struct table_row *ret)
-{
-	bool there, statics;
+struct table_asked {
+	struct table_pick pick;
+	struct table_key of_statics; /* the key of the partition, if its static columns are read */
+};
 
-	/* Both ranges and the clock are asked for before the first answer is waited for. */
+/* Asks for both rows and the clock, before the first answer is waited for. */
+static enum status
+ask_both(struct table_asked *a, struct timed *t, const struct table_key *key, bool statics,
+	 const struct table_wanted *wanted)
+{
+	const struct table_schema *schema = table_schema_of(t->db);
+	struct table_pick *p = &a->pick;
+
+	pick_init(p);
+	a->of_statics = (struct table_key){ key->token, key->parts, schema->hash_count };
+	p->statics = statics && schema->static_count && key->count == schema->key_count;
 	TRY(timed_ask(t));
 	TRY(table_key_row(t, key, &p->begin[0]));
-	TRY(pick_range(p, 0, t, wanted));
-	p->statics = of_statics != NULL;
-	if (of_statics) {
-		TRY(table_key_row(t, of_statics, &p->begin[1]));
-		TRY(pick_range(p, 1, t, wanted));
-	}
+	TRY(pick_ask(p, 0, t, wanted));
+	if (!p->statics)
+		return STATUS_OK;
+	TRY(table_key_row(t, &a->of_statics, &p->begin[1]));
+	return pick_ask(p, 1, t, wanted);
+}
+
+enum status
+table_asked_read(struct table_asked *a, struct arena *arena, struct table_row *ret)
+{
+	struct table_pick *p = &a->pick;
+	bool there, statics;
+
 	TRY(pick_read_both(p, arena, &there, &statics));
 	if (there || statics)
 		pick_row(p, there, ret);
 	ret->has_pairs = p->reading[0].any;
 	if (!there && !statics)
 		return STATUS_NOT_FOUND;
-	return there ? STATUS_OK : key_of(of_statics, arena, ret);
+	return there ? STATUS_OK : key_of(&a->of_statics, arena, ret);
+}
+
+enum status
+table_ask(struct timed *t, const struct table_key *key, bool statics,
+	  const struct table_wanted *wanted, struct table_asked **ret)
+{
+	struct table_asked *a = mem_alloc(sizeof(*a));
+	enum status status;
+
+	if (!a)
+		return STATUS_NOMEM;
+	status = ask_both(a, t, key, statics, wanted);
+	if (status == STATUS_OK)
+		*ret = a;
+	else
+		table_asked_free(a);
+	return status;
+}
+
+void
+table_asked_free(struct table_asked *a)
+{
+	if (!a)
+		return;
+	table_pick_close(&a->pick);
+	mem_free(a);
 }
 
 enum status
 table_read(struct timed *t, const struct table_key *key, bool statics,
 	   const struct table_wanted *wanted, struct arena *arena, struct table_row *ret)
 {
-	const struct table_schema *schema = table_schema_of(t->db);
-	const struct table_key partition = { key->token, key->parts, schema->hash_count };
-	bool beside = statics && schema->static_count && key->count == schema->key_count;
-	struct table_pick p;
-	enum status status;
+	struct table_asked a;
+	enum status status = ask_both(&a, t, key, statics, wanted);
 
-	pick_init(&p);
-	status = read_both(t, key, beside ? &partition : NULL, wanted, arena, &p, ret);
-	table_pick_close(&p);
+	if (status == STATUS_OK)
+		status = table_asked_read(&a, arena, ret);
+	table_pick_close(&a.pick);
 	return status;
 }
 

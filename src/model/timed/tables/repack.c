@@ -1,12 +1,12 @@
 /* Taking columns out of a row's own cell, and making leaves of them. */
 #include "model/timed/tables/packed.h"
 
-/* Reads a row's own cell; `*ret_packed`: it has columns. */
+/* Reads a row's own cell, unless it was `asked` for; `*ret_packed`: it has columns. */
 static enum status
-own_read(struct timed *t, struct str row, struct timed_cell *ret, struct str *ret_value,
-	 bool *ret_packed)
+own_read(struct timed *t, struct str row, struct kv_future *asked, struct timed_cell *ret,
+	 struct str *ret_value, bool *ret_packed)
 {
-	struct kv_future *f = kv_get(t->tx, row, KV_READ);
+	struct kv_future *f = asked ? asked : kv_get(t->tx, row, KV_READ);
 
 	*ret_packed = false;
 	TRY(kv_future_wait(f));
@@ -67,7 +67,7 @@ table_packed_forget(struct timed *t, struct str leaf, size_t row_len)
 	column = table_column_by_id(schema, id);
 	if (!column || !table_column_packs(column))
 		return STATUS_OK;
-	TRY(own_read(t, row, &own, &value, &packed));
+	TRY(own_read(t, row, NULL, &own, &value, &packed));
 	return packed ? table_packed_filter(t, row, value, is_column, &id) : STATUS_OK;
 }
 
@@ -94,7 +94,7 @@ leaf_make(struct timed *t, struct str row, const struct timed_cell *own, uint64_
 }
 
 enum status
-table_packed_unpack(struct timed *t, struct str row)
+table_packed_unpack(struct timed *t, struct str row, struct kv_future *asked)
 {
 	struct timed_cell own;
 	struct table_packed p;
@@ -105,7 +105,7 @@ table_packed_unpack(struct timed *t, struct str row)
 
 	if (!table_schema_of(t->db)->packed)
 		return STATUS_OK;
-	TRY(own_read(t, row, &own, &value, &packed));
+	TRY(own_read(t, row, asked, &own, &value, &packed));
 	if (!packed)
 		return STATUS_OK;
 	p = table_packed_of(&own);

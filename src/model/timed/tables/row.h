@@ -108,6 +108,8 @@ struct table_write {
 	 * looked for again.
 	 */
 	bool is_new;
+	/* What table_look_ask() has asked for of this write; NULL: nothing. */
+	struct table_look *look;
 	/* The caller tells the count (table_count_add()); nothing of the row expires. */
 	bool tells_count;
 	struct timed_expiry expiry; /* of that; of nothing else */
@@ -125,6 +127,18 @@ struct table_write {
  * after any conflict. All other functions that clear rows do the same for the count.
  */
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
+
+/*
+ * Asks for what table_write() of this INSERT has to read, so that writers of several rows wait for
+ * all of it together. `*ret`, in the arena: its `look`, which table_look_end() ends in any case;
+ * NULL: it reads nothing that can be asked for before. Until it is written the transaction writes
+ * nothing else of the row, and only by INSERTs.
+ */
+MUST_USE enum status table_look_ask(struct timed *t, const struct table_write *write,
+				    struct arena *arena, struct table_look **ret);
+/* True if both are of one row. */
+bool table_look_meets(const struct table_look *a, const struct table_look *b);
+void table_look_end(struct table_look *look); /* NULL is fine */
 
 /*
  * Clears a row, or with a key of a partition its static columns alone. STATUS_INVALID, explained.
@@ -225,6 +239,18 @@ struct table_wanted {
 MUST_USE enum status table_read(struct timed *t, const struct table_key *key, bool statics,
 				const struct table_wanted *wanted, struct arena *arena,
 				struct table_row *ret);
+
+/*
+ * The same in two steps, for whoever reads several rows: all that table_read() reads first is asked
+ * for, and table_asked_read() waits for it, once. The key and `wanted` last until then. `*ret` is
+ * the caller's to free.
+ */
+struct table_asked;
+MUST_USE enum status table_ask(struct timed *t, const struct table_key *key, bool statics,
+			       const struct table_wanted *wanted, struct table_asked **ret);
+MUST_USE enum status table_asked_read(struct table_asked *asked, struct arena *arena,
+				      struct table_row *ret);
+void table_asked_free(struct table_asked *asked); /* may be NULL */
 
 /*
  * Whether rows are new, for whoever inserts several of them, which may come in the order of their

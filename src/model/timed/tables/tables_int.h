@@ -4,6 +4,7 @@
 
 #include "index/engine/def.h"
 #include "index/engine/source.h"
+#include "kv/many.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
@@ -131,6 +132,7 @@ struct table_pieces {
 enum {
 	TABLE_LIST_ENTRIES = 0,                      /* of the kind's lists */
 	TABLE_INDEX_ARENA_BYTES = 256 * 1024 * 1024, /* of one row and its entries */
+	TABLE_SPAN_KEYS = 4,                         /* columns of a span that are read as keys */
 };
 
 extern const struct index_documents table_indexed_rows;
@@ -167,21 +169,39 @@ MUST_USE enum status table_stored_begin(struct table_stored *s, const struct cat
 MUST_USE enum status table_stored_take(struct table_stored *s, struct str rest, struct str value);
 /* After the last pair. STATUS_CORRUPT: pieces of a value are missing. */
 MUST_USE enum status table_stored_end(const struct table_stored *s);
-/* Columns whose ids lie side by side. All zero: all, and that the row was inserted. */
+/*
+ * Columns whose ids lie side by side. All zero: all, and that the row was inserted. Where each of
+ * those that matter is one pair, they are named, too: keys are found in less time than a range, and
+ * of what the transaction has written itself, without sorting it.
+ */
 struct table_span {
 	bool some;
 	uint64_t first, last;
+	uint64_t ids[TABLE_SPAN_KEYS]; /* ascending */
+	size_t count;                  /* 0: they are not named */
+	bool many;                     /* there are too many, or one is a collection */
 };
+
+/* Pairs of a row that a writer has read already, each the whole of its column. */
+struct table_known {
+	uint64_t columns[KV_MANY];  /* 0: the row's own cell */
+	struct str values[KV_MANY]; /* `ptr` NULL: there is none */
+	size_t count;
+};
+
+/* The value of a column's pair, or of the row's own cell. False: it is not known. */
+bool table_known_find(const struct table_known *known, uint64_t column, struct str *ret);
 
 /*
  * Reads the row with this key (P, ROWS, …) from the store, as the transaction has written it, or
- * those columns of it that lie in the span (NULL: all). `*ret_there`: there is any pair.
- * STATUS_CORRUPT.
+ * those columns of it that lie in the span (NULL: all). What is `known` (may be NULL) is not read
+ * again, where the span names its columns. `*ret_there`: there is any pair. STATUS_CORRUPT.
  */
 MUST_USE enum status table_stored_read(struct table_stored *s, struct kv_tx *tx,
 				       const struct catalog_db *db, struct str key,
 				       const struct table_span *span, enum kv_read mode,
-				       struct arena *arena, bool *ret_there);
+				       const struct table_known *known, struct arena *arena,
+				       bool *ret_there);
 
 /* Keeping the indexes of one row, while it is changed. */
 struct table_indexing {
@@ -192,16 +212,20 @@ struct table_indexing {
 	bool *untouched;        /* by the kept indexes */
 	struct table_span span; /* of the columns that the others look at */
 	struct table_stored before, after;
-	bool had, has;    /* there was a row, and is one */
+	const struct table_known *known; /* of the row as it is now; may be NULL */
+	bool had, has;                   /* there was a row, and is one */
 	struct str taken; /* after STATUS_DUPLICATE: the key of the entry in the way */
 };
 
 /*
  * Before a row is written or cleared, by its key (P, ROWS, …): reads what entries are made of, if
- * the changes touch an index. `changes` NULL: all of the row goes. The caller ends it in any case.
+ * the changes touch an index. `changes` NULL: all of the row goes. `known` (may be NULL) is what
+ * the writer has read of the row; behind its writes it has brought that up to date, and entries
+ * are made of it again. The caller calls table_indexing_end() whatever this returns.
  */
 MUST_USE enum status table_indexing_begin(struct table_indexing *x, struct timed *t, struct str key,
-					  const struct table_change *changes, size_t count);
+					  const struct table_change *changes, size_t count,
+					  const struct table_known *known);
 /* Behind the writes: changes the entries. Explains what indexes cannot have. */
 MUST_USE enum status table_indexing_finish(struct table_indexing *x);
 void table_indexing_end(struct table_indexing *x);
@@ -382,12 +406,19 @@ MUST_USE enum status table_reading_own(struct table_reading *r);
  * STATUS_LIMIT.
  */
 MUST_USE enum status table_reading_end(struct table_reading *r, bool *ret_there);
+
+enum {
+	TABLE_PICK_KEYS = 2,   /* columns that are asked for as keys */
+	TABLE_PICK_PACKED = 8, /* likewise, of a packed row */
+};
+
 /* One row that is asked for by its key, and with it the static columns of its partition. */
 struct table_pick {
 	struct timed_cursor cursor[2];
-	/* Asked for instead of a range where no column is wanted: the row's own pair. */
-	struct timed_got own[2];
-	bool asks_own[2];
+	/* In place of a range where few columns are wanted: the row's own pair, and these. */
+	struct timed_got got[2][TABLE_PICK_PACKED + 1];
+	size_t got_count[2];
+	struct buf keys[2];  /* of these, one behind the other */
 	struct buf begin[2]; /* the keys of both */
 	/* Where what is read first of them ends, unless empty: behind the last wanted column. */
 	struct buf middle[2];

@@ -42,7 +42,7 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	timed_key_space(&key, &on->db, TIMED_SPACE_ROWS);
 	buf_append_str(&key, id);
 	TRY(catalog_key_status(&key));
-	status = table_stored_read(s, on->v->tx, &on->db, buf_str(&key), NULL, KV_SNAPSHOT,
+	status = table_stored_read(s, on->v->tx, &on->db, buf_str(&key), NULL, KV_SNAPSHOT, NULL,
 				   on->arena, &there);
 	/* The check of cells tells what cannot be read. */
 	if (status == STATUS_CORRUPT || status == STATUS_NEWER || (status == STATUS_OK && !there))

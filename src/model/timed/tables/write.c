@@ -85,7 +85,7 @@ row_write_cells(struct table_writing *w, const struct table_write *write, struct
 	if (p->needed && !w->schema->stamped)
 		return table_packing_write(p);
 	if (p->needed || w->order.compares)
-		TRY(table_packed_unpack(t, buf_str(&w->row)));
+		TRY(table_packed_unpack(t, buf_str(&w->row), p->own));
 	if (w->order.compares)
 		return table_contest_write(w, write);
 	if (write->inserts)
@@ -98,10 +98,13 @@ row_write_cells(struct table_writing *w, const struct table_write *write, struct
 static enum status
 row_write_all(struct table_writing *w, const struct table_write *write, struct table_packing *p)
 {
+	const struct table_known *known;
 	struct table_indexing x;
-	enum status status = table_indexing_begin(&x, w->t, buf_str(&w->row), write->changes,
-						  write->change_count);
+	enum status status;
 
+	TRY(table_packing_wait(p, &known));
+	status = table_indexing_begin(&x, w->t, buf_str(&w->row), write->changes,
+				      write->change_count, known);
 	if (status == STATUS_OK)
 		status = row_write_cells(w, write, p);
 	if (status == STATUS_OK)
@@ -152,7 +155,7 @@ static enum status
 row_clear(struct timed *t, struct str row)
 {
 	struct table_indexing x;
-	enum status status = table_indexing_begin(&x, t, row, NULL, 0);
+	enum status status = table_indexing_begin(&x, t, row, NULL, 0, NULL);
 
 	if (status == STATUS_OK)
 		status = timed_data_clear_below(t, row);
