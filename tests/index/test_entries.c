@@ -393,6 +393,44 @@ a_partitioned_index_has_one_range_for_each_partition(void **state)
 	assert_int_equal(entries_of(&def, STR("{\"a\":1}"), "p").count, 0);
 }
 
+/* The entry as `frond inspect` draws its key; "" where it cannot. `more` is behind the key. */
+static const char *
+drawn_key(const struct index_def *def, const char *json, const char *id, const char *more)
+{
+	struct kv_pair pair = entry_of(def, str_from_cstr(json), id);
+	struct buf prefix = BUF_INIT(64), text = BUF_INIT(1 << 16), key = BUF_INIT(1 << 16);
+	const char *ret = "";
+
+	index_key_entries(&prefix, &db, 0);
+	/* The number of the index is a byte of its own where it is 0, and two where it is 1. */
+	buf_append_str(&key, str_skip(pair.key, prefix.len - 1));
+	buf_append_cstr(&key, more);
+	if (index_json_draw_entry_key(buf_str(&key), pair.value, &text))
+		ret = arena_printf(arena, "%.*s", STR_ARG(buf_str(&text))).ptr;
+	buf_release(&key);
+	buf_release(&text);
+	buf_release(&prefix);
+	return ret;
+}
+
+static void
+an_entry_is_drawn_with_the_texts_of_its_columns(void **state)
+{
+	const struct index_column columns[] = { { path_a, 1, false }, { path_b, 1, false } };
+	const struct index_def covering = def_of(columns, 2, INDEX_COVERING);
+	const struct index_def bare = def_of(columns, 2, 0);
+	const struct index_def partitioned = def_of(columns, 2, INDEX_COVERING | INDEX_PARTITIONED);
+
+	(void)state;
+	assert_string_equal(drawn_key(&covering, "{\"a\":1.50,\"b\":\"x\"}", "d", ""),
+			    "(1, 1.50, \"x\", \"d\")");
+	assert_string_equal(drawn_key(&partitioned, "{\"a\":1,\"b\":[]}", "p:d", ""),
+			    "(1, \"p\", 1, [], \"p:d\")");
+	/* The key alone has no texts; and what is no id at its end is drawn as any other key is. */
+	assert_string_equal(drawn_key(&bare, "{\"a\":1,\"b\":\"x\"}", "d", ""), "");
+	assert_string_equal(drawn_key(&covering, "{\"a\":1,\"b\":\"x\"}", "d", "\x15\x05"), "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -407,6 +445,7 @@ main(void)
 		TEST(what_is_too_long_is_cut_and_stays_in_order),
 		TEST(ranges_hold_what_lies_between_their_bounds),
 		TEST(a_partitioned_index_has_one_range_for_each_partition),
+		TEST(an_entry_is_drawn_with_the_texts_of_its_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "index/view/record.h"
 #include "index/view/reduce.h"
 #include "index/view/sum.h"
 
@@ -96,6 +97,65 @@ values_are_added_or_one_is_to_blame(void **state)
 	arena_free(arena);
 }
 
+/* With an arena of each size, up to one that is enough. */
+static void
+a_sum_that_has_no_room_is_none(void **state)
+{
+	static const char *const values[] = { "{\"a\":1,\"b\":[1]}", "{\"b\":[1,2],\"c\":3}" };
+	bool enough = false;
+
+	(void)state;
+	for (size_t bytes = 0; !enough; bytes += 8) {
+		AUTO(buf_release) struct buf out = BUF_INIT(ARENA_BYTES);
+		struct sum_value acc = { .kind = SUM_NOTHING }, value;
+		struct arena *arena = arena_new(bytes);
+		enum status status = STATUS_OK;
+		const struct sum_value *cause = NULL;
+
+		for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+			status = sum_value_read(str_from_cstr(values[i]), arena, &value);
+			if (status == STATUS_OK)
+				status = sum_value_add(&acc, &value, arena, &cause);
+		}
+		enough = !arena_is_full(arena);
+		assert_int_equal(status, enough ? STATUS_OK : STATUS_LIMIT);
+		if (enough) {
+			sum_value_write(&acc, &out);
+			assert_true(str_eq(buf_str(&out), STR("{\"a\":1,\"b\":[2,2],\"c\":3}")));
+		}
+		arena_free(arena);
+	}
+}
+
+/* What is longer than half of what is kept of a sum is not told. */
+static void
+what_is_to_blame_is_told_unless_it_is_long(void **state)
+{
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_SUM };
+	static char text[VIEW_PARTIAL_BYTES / 2 + 1];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[0] = '"';
+	for (size_t len = sizeof(text) - 2; len < sizeof(text); len++) {
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct index_work work = { .arena = arena };
+		struct reduce_acc acc;
+		struct str result, cause = str_of(text, len), end;
+
+		text[len - 1] = '"';
+		reduce_acc_init(&acc, &reduce, &work);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), cause), STATUS_OK);
+		assert_int_equal(reduce_acc_result(&acc, &result), STATUS_OK);
+		end = len < VIEW_PARTIAL_BYTES / 2 ? cause : STR("null");
+		assert_true(result.len > end.len);
+		assert_true(str_eq(str_of(result.ptr + result.len - 1 - end.len, end.len), end));
+		reduce_acc_release(&acc);
+		arena_free(arena);
+		text[len - 1] = 'a';
+	}
+}
+
 /* What _stats makes of rows with these values; the text of an error behind its name. */
 static void
 stats_are(struct arena *arena, const char *const values[VALUES_MOST], const char *expected)
@@ -145,6 +205,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_added_or_one_is_to_blame),
+		cmocka_unit_test(a_sum_that_has_no_room_is_none),
+		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),
 		cmocka_unit_test(statistics_are_of_numbers_side_by_side),
 	};
 

@@ -64,8 +64,10 @@ between_index(struct kv_tx *tx, const struct catalog_db *db, uint32_t flags, enu
 enum index_state
 between_build(struct between_world *w, uint64_t number, unsigned steps)
 {
-	struct index_build_key key = { CATALOG_SPACE_COUCH, str_from_cstr(w->name),
-				       w->f->db->number, number };
+	struct index_build_key key = { .space = CATALOG_SPACE_COUCH,
+				       .db_name = str_from_cstr(w->name),
+				       .db_number = w->f->db->number,
+				       .number = number };
 	enum index_state state;
 	struct err err = { 0 };
 

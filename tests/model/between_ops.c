@@ -8,6 +8,8 @@
 
 enum {
 	BUILD_STEPS = 20,
+	LOADED_BESIDE = 4, /* documents before and behind the one that op_load() is about */
+	LOADED = 2 * LOADED_BESIDE + 1,
 };
 
 /* ---- Documents ---- */
@@ -17,8 +19,9 @@ write_edits(struct between_call *c, struct kv_tx *tx, const struct catalog_db *d
 	    const struct rev_edit *edits, size_t count)
 {
 	struct fixture *f = c->w->f;
-	struct rev_result results[2];
+	struct rev_result results[LOADED];
 
+	assert_in_range(count, 1, LOADED);
 	TRY(rev_write(tx, db, edits, count, 0, f->arena, results, NULL));
 	for (size_t i = 0; i < count; i++) {
 		buf_printf(c->said, " %s", status_name(results[i].status));
@@ -62,6 +65,32 @@ void
 op_copy(struct between_world *w, const struct between_op *op, struct buf *said)
 {
 	between_call(w, op, said, copy_body);
+}
+
+static enum status
+load_body(struct between_call *c, struct kv_tx *tx, const struct catalog_db *db)
+{
+	struct fixture *f = c->w->f;
+	const struct between_op *op = c->op;
+	struct rev_edit edits[LOADED];
+
+	for (size_t i = 0; i < LOADED; i++) {
+		const char *id = op->id;
+
+		if (i < LOADED_BESIDE)
+			id = arena_printf(f->arena, "%c%zu", op->id[0] - 1, i).ptr;
+		else if (i > LOADED_BESIDE)
+			id = arena_printf(f->arena, "%s%zu", op->id, i).ptr;
+		edits[i] = op->rev ? fixture_copy(f, id, op->rev, false, op->json)
+				   : fixture_edit(f, id, NULL, op->json);
+	}
+	return write_edits(c, tx, db, edits, LOADED);
+}
+
+void
+op_load(struct between_world *w, const struct between_op *op, struct buf *said)
+{
+	between_call(w, op, said, load_body);
 }
 
 static enum status

@@ -15,6 +15,11 @@ enum {
 void op_edit(struct between_world *w, const struct between_op *op, struct buf *said);
 /* Replicates the history `rev`, and `more` beside it. */
 void op_copy(struct between_world *w, const struct between_op *op, struct buf *said);
+/*
+ * New documents with ascending ids, `id` in their midst, or copies of the history `rev`: so many
+ * that one read tells which of them are new.
+ */
+void op_load(struct between_world *w, const struct between_op *op, struct buf *said);
 /* Purges `rev`, and `more`. */
 void op_purge(struct between_world *w, const struct between_op *op, struct buf *said);
 /* An edit that keeps the attachment "kept", and has a new one of the content `more`. */

@@ -149,30 +149,48 @@ read_on(struct check *c)
 		kv_tx_reset(c->tx);
 }
 
-static void
-each(struct check *c, enum rev_subspace space,
-     void (*fn)(struct check *c, struct tuple_reader *k, struct tuple_reader *v))
+/* From `at`, where it can go on when the version is too old: each pair comes once. */
+static enum status
+each_from(struct check *c, struct buf *at, struct str end, size_t prefix_len,
+	  void (*fn)(struct check *c, struct tuple_reader *k, struct tuple_reader *v))
 {
-	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64);
 	struct kv_scan scan = { 0 };
 	struct kv_pair pair;
 	enum status status;
 
-	read_on(c);
-	buf_append_str(&lo, c->f->db->prefix);
-	tuple_put_u64(&lo, space);
-	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
-	assert_int_equal(kv_scan_init(&scan, c->tx, buf_str(&lo), buf_str(&hi), NULL), STATUS_OK);
+	assert_int_equal(kv_scan_init(&scan, c->tx, buf_str(at), end, NULL), STATUS_OK);
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
-		struct tuple_reader k = tuple_reader(str_skip(pair.key, lo.len));
+		struct tuple_reader k = tuple_reader(str_skip(pair.key, prefix_len));
 		struct tuple_reader v = tuple_reader(pair.value);
 
 		fn(c, &k, &v);
+		buf_clear(at);
+		buf_append_str(at, pair.key);
+		buf_append_byte(at, 0);
 	}
-	assert_int_equal(status, STATUS_NOT_FOUND);
 	kv_scan_release(&scan);
+	return status;
+}
+
+static void
+each(struct check *c, enum rev_subspace space,
+     void (*fn)(struct check *c, struct tuple_reader *k, struct tuple_reader *v))
+{
+	struct buf lo = BUF_INIT(64), hi = BUF_INIT(64), at = BUF_INIT(SIZE_MAX);
+	enum status status;
+
+	buf_append_str(&lo, c->f->db->prefix);
+	tuple_put_u64(&lo, space);
+	assert_int_equal(tuple_prefix_end(buf_str(&lo), &hi), STATUS_OK);
+	buf_append_str(&at, buf_str(&lo));
+	do {
+		read_on(c);
+		status = each_from(c, &at, buf_str(&hi), lo.len, fn);
+	} while (status == STATUS_TX_TOO_OLD && test_store_is_cluster());
+	assert_int_equal(status, STATUS_NOT_FOUND);
 	buf_release(&lo);
 	buf_release(&hi);
+	buf_release(&at);
 }
 
 static void

@@ -47,6 +47,9 @@ static const struct between_op of_absent[] = {
 	{ "a deleted one begun again", op_edit, "d", NULL, "{\"s\":5}", NULL, NULL },
 	{ "a copy of a deleted one", op_copy, "d", "2-d d", "{\"s\":1}", NULL, NULL },
 	{ "a purge of a deleted one", op_purge, "d", "1-d", NULL, NULL, NULL },
+	{ "a load around a new document", op_load, "n", NULL, "{\"s\":3}", NULL, NULL },
+	{ "a load of copies", op_load, "n", "1-n", "{\"s\":1}", NULL, NULL },
+	{ "a load around a deleted one", op_load, "d", NULL, "{\"s\":4}", NULL, NULL },
 };
 
 static void

@@ -535,6 +535,92 @@ a_dropped_index_is_cleared_and_forgotten(void **state)
 	fixture_check(f);
 }
 
+/* The forgetting is done in the background: nobody is to wait or to begin again for it. */
+static void
+open_transactions_outlive_the_forgetting_of_an_index(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct building b = { .f = f };
+	struct catalog_db
+		*dbs[2]; /* what the first one has read, the cache has for the second one */
+	struct kv_tx *txs[2];
+	struct rev_edit edits[2];
+	struct rev_result result;
+
+	assert_non_null(cache);
+	edits[0] = fixture_edit(f, "x", NULL, "{\"a\":1}");
+	edits[1] = fixture_edit(f, "y", NULL, "{\"a\":2}");
+	finish_index(f, INDEX_DROPPED);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &txs[i]), STATUS_OK);
+		assert_int_equal(rev_db_open(txs[i], cache, STR("db"), &dbs[i], NULL), STATUS_OK);
+		assert_int_equal(
+			rev_write(txs[i], dbs[i], &edits[i], 1, 0, f->arena, &result, NULL),
+			STATUS_OK);
+	}
+	assert_ptr_equal(dbs[0], dbs[1]);
+	assert_int_equal(kv_run(f->store, clear_some, &b, NULL, NULL), STATUS_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(kv_future_wait(kv_commit(txs[i])), STATUS_OK);
+		kv_tx_free(txs[i]);
+		catalog_db_unref(dbs[i]);
+	}
+	catalog_cache_free(cache);
+	fixture_reopen(f);
+	assert_string_equal(fixture_body(f, "y"), "{\"a\":2}");
+	fixture_check(f);
+}
+
+struct making {
+	struct fixture *f;
+	size_t count;
+	enum status status; /* of the last one */
+};
+
+static enum status
+create_some(struct kv_tx *tx, void *arg)
+{
+	struct making *m = arg;
+	const struct index_def terms = {
+		.state = INDEX_READY,
+		.order = DOC_KEY_COUCH,
+		.name = STR("another"),
+		.owner = STR("_design/x"),
+		.columns = by_a,
+		.column_count = 1,
+	};
+	struct err err = { 0 };
+	uint64_t number;
+
+	m->status = STATUS_OK;
+	for (size_t i = 0; i < m->count && m->status == STATUS_OK; i++)
+		m->status = index_create(tx, m->f->db, &terms, &number, &err);
+	return m->status == STATUS_LIMIT ? STATUS_OK : m->status;
+}
+
+static void
+a_forgotten_index_makes_room_for_one_also_where_a_cache_has_it(void **state)
+{
+	struct fixture *f = *state;
+	struct building b = { .f = f };
+	struct making m = { .f = f, .count = INDEX_DEFS - index_set_of(f->db)->count };
+
+	assert_int_equal(kv_run(f->store, create_some, &m, NULL, NULL), STATUS_OK);
+	fixture_reopen(f);
+	finish_index(f, INDEX_DROPPED);
+	assert_int_equal(index_set_of(f->db)->count, INDEX_DEFS);
+	m.count = 1;
+	assert_int_equal(kv_run(f->store, create_some, &m, NULL, NULL), STATUS_OK);
+	assert_int_equal(m.status, STATUS_LIMIT);
+	assert_int_equal(kv_run(f->store, clear_some, &b, NULL, NULL), STATUS_OK);
+	/* `f->db` is what it was before. */
+	assert_int_equal(kv_run(f->store, create_some, &m, NULL, NULL), STATUS_OK);
+	assert_int_equal(m.status, STATUS_OK);
+	assert_int_equal(kv_run(f->store, create_some, &m, NULL, NULL), STATUS_OK);
+	assert_int_equal(m.status, STATUS_LIMIT);
+}
+
 /* ---- Another collation ---- */
 
 /* Stores the newest index anew as if another version of ICU had made it. */
@@ -716,6 +802,8 @@ main(void)
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
+		TEST_WITH_INDEX(open_transactions_outlive_the_forgetting_of_an_index),
+		TEST_WITH_INDEX(a_forgotten_index_makes_room_for_one_also_where_a_cache_has_it),
 		TEST_WITH_INDEX(a_writer_puts_an_index_of_another_collation_out_of_use),
 		TEST_WITH_INDEX(writers_that_do_not_know_an_index_conflict_with_its_creation),
 		TEST_WITH_INDEX(large_ranges_are_estimated_without_reading),

@@ -185,7 +185,6 @@ constants_are_folded(void **state)
 	struct mql q = case_mql(*state);
 	struct bson_value v;
 	struct mql_expr *e;
-	struct str path;
 
 	v = case_value(*state, "{'$cond':[{'$and':[1,{'$not':[0]}]},{'x':[1,{'$add':[1,2]}]},0]}");
 	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
@@ -197,10 +196,6 @@ constants_are_folded(void **state)
 	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
 	assert_false(mql_expr_constant(e, NULL));
 	assert_int_equal(q.code, 0);
-
-	v = case_value(*state, "'$$ROOT.a.b'");
-	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
-	assert_true(mql_expr_path(e, &path) && str_eq(path, STR("a.b")));
 }
 
 static void

@@ -387,6 +387,39 @@ expressions_are_conditions(void **state)
 	assert_true(matches);
 }
 
+/* As MongoDB's errInfo.details have it. */
+static void
+it_is_told_why_a_document_does_not_match(void **state)
+{
+	static const struct {
+		const char *filter;
+		const char *document;
+		const char *said;
+	} cases[] = {
+		{ "{'a':1}", "{'a':2}",
+		  "{'operatorName':'$eq','specifiedAs':{'a':1},'reason':'comparison failed',"
+		  "'consideredValue':2}" },
+		{ "{'a':{'$gt':5}}", "{'a':2}",
+		  "{'operatorName':'$gt','specifiedAs':{'a':{'$gt':5}},"
+		  "'reason':'comparison failed','consideredValue':2}" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct buf out = BUF_INIT(CASE_BYTES);
+		struct mql q = case_mql(*state);
+		struct bson_builder b;
+
+		bson_builder_init(&b, &out);
+		bson_begin(&b);
+		assert_int_equal(mql_match_explain(&q, case_bson(*state, cases[i].filter),
+						   case_bson(*state, cases[i].document), &b),
+				 STATUS_OK);
+		bson_end(&b);
+		assert_string_equal(case_json(*state, buf_str(&out)), cases[i].said);
+		buf_release(&out);
+	}
+}
+
 int
 main(void)
 {
@@ -407,6 +440,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(values_are_matched_by_themselves, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(it_is_told_why_a_document_does_not_match,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(planners_see_what_is_demanded, case_setup,
 						case_teardown),
 	};

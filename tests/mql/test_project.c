@@ -145,6 +145,9 @@ find_chooses_elements_of_arrays(void **state)
 		{ FIND, "{'a.b.$':1}", "{'a.b':2}", "{'a':[{'b':1,'c':1},{'b':2,'c':2}]}",
 		  "{'a':[{'b':2}]}" },
 		{ FIND, "{'a.b.$':1}", "{'a.b':2}", "{'a':{'b':[1,2]}}", "{'a':{'b':[2]}}" },
+		/* One array is cut, and no other inside of it. */
+		{ FIND, "{'a.b.$':1}", "{'a.b':4}", "{'a':[{'b':[1,2]},{'b':[3,4]}]}",
+		  "{'a':[{'b':[3,4]}]}" },
 	};
 
 	check_projections(*state, cases, CASES(cases));

@@ -1,4 +1,5 @@
 #include "mql/match/match.h"
+#include "mql/schema/schema.h"
 
 #include "mql_case.h"
 
@@ -218,6 +219,173 @@ schemas_are_nested_so_far_only(void **state)
 	buf_release(&text);
 }
 
+/* ---- Explaining ---- */
+
+struct explained {
+	const char *schema, *document;
+	const char *why; /* the rules that are not satisfied */
+};
+
+static void
+check_explained(struct arena *arena, const struct explained *c)
+{
+	const struct bson_value schema = BSON_OF_DOCUMENT(case_bson(arena, c->schema));
+	const struct bson_value document = BSON_OF_DOCUMENT(case_bson(arena, c->document));
+	struct mql q = case_mql(arena);
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct bson_builder b;
+	struct mql_schema *s;
+	const char *wanted = arena_printf(arena,
+					  "{'operatorName':'$jsonSchema',"
+					  "'schemaRulesNotSatisfied':[%s]}",
+					  c->why)
+				     .ptr;
+	const char *got;
+
+	assert_int_equal(mql_schema_compile(&q, &schema, 0, &s), STATUS_OK);
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	assert_int_equal(mql_schema_explain(s, &q, &document, &b), STATUS_OK);
+	bson_end(&b);
+	got = case_json(arena, buf_str(&out));
+	if (strcmp(got, wanted) != 0)
+		fail_msg("%s on %s:\n%s\nin place of\n%s", c->schema, c->document, got, wanted);
+	buf_release(&out);
+}
+
+static void
+what_a_value_lacks_is_explained(void **state)
+{
+	static const struct explained cases[] = {
+		{ "{'minimum':1}", "{}", "" },
+		{ "{'required':['a','b','c']}", "{'b':1}",
+		  ("{'operatorName':'required','specifiedAs':{'required':['a','b','c']},"
+		   "'missingProperties':['a','c']}") },
+		{ "{'minProperties':2,'maxProperties':5}", "{'b':1}",
+		  ("{'operatorName':'minProperties','specifiedAs':{'minProperties':2},"
+		   "'reason':'specified number of properties was not satisfied',"
+		   "'numberOfProperties':1}") },
+		{ "{'properties':{'a':{'bsonType':'string','title':'T','description':'D'},'b':{}}}",
+		  "{'a':1,'b':2}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','title':'T','description':'D','details':[{"
+		   "'operatorName':'bsonType','specifiedAs':{'bsonType':'string'},"
+		   "'reason':'type did not match','consideredValue':1,"
+		   "'consideredType':'int'}]}]}") },
+		{ "{'properties':{'a':{'minimum':3,'exclusiveMinimum':true},'b':{'maximum':3,"
+		  "'exclusiveMaximum':true},'c':{'minimum':3}}}",
+		  "{'a':3,'b':3,'c':2}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'minimum','specifiedAs':{"
+		   "'minimum':3,'exclusiveMinimum':true},'reason':'comparison failed',"
+		   "'consideredValue':3}]},{'propertyName':'b','details':[{"
+		   "'operatorName':'maximum','specifiedAs':{'maximum':3,"
+		   "'exclusiveMaximum':true},'reason':'comparison failed',"
+		   "'consideredValue':3}]},{'propertyName':'c','details':[{"
+		   "'operatorName':'minimum','specifiedAs':{'minimum':3},'reason':'comparison "
+		   "failed','consideredValue':2}]}]}") },
+		{ "{'properties':{'a':{'enum':[1,2]},'b':{'multipleOf':2},'c':{'maxLength':1},"
+		  "'d':{'pattern':'^x'},'e':{'minItems':2}}}",
+		  "{'a':3,'b':3,'c':'ab','d':'y','e':[1]}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'enum','specifiedAs':{"
+		   "'enum':[1,2]},'reason':'value was not found in enum',"
+		   "'consideredValue':3}]},{'propertyName':'b','details':[{"
+		   "'operatorName':'multipleOf','specifiedAs':{'multipleOf':2},"
+		   "'reason':'considered value is not a multiple of the specified value',"
+		   "'consideredValue':3}]},{'propertyName':'c','details':[{"
+		   "'operatorName':'maxLength','specifiedAs':{'maxLength':1},"
+		   "'reason':'specified string length was not satisfied',"
+		   "'consideredValue':'ab'}]},{'propertyName':'d','details':[{"
+		   "'operatorName':'pattern','specifiedAs':{'pattern':'^x'},'reason':'regular "
+		   "expression did not match','consideredValue':'y'}]},{'propertyName':'e',"
+		   "'details':[{'operatorName':'minItems','specifiedAs':{'minItems':2},"
+		   "'reason':'array did not match specified length','consideredValue':[1]}]}]}") },
+		{ "{'properties':{'a':{'uniqueItems':true}}}", "{'a':[1,2,3,2]}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'uniqueItems',"
+		   "'specifiedAs':{'uniqueItems':true},'reason':'found a duplicate item',"
+		   "'consideredValue':[1,2,3,2],'duplicatedValue':2}]}]}") },
+		{ "{'properties':{'a':{'items':{'bsonType':'int'}}}}", "{'a':[1,'x','y']}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'items','reason':'At least "
+		   "one item did not match the sub-schema','itemIndex':1,'details':[{"
+		   "'operatorName':'bsonType','specifiedAs':{'bsonType':'int'},'reason':'type "
+		   "did not match','consideredValue':'x','consideredType':'string'}]}]}]}") },
+		{ "{'properties':{'a':{'items':[{'bsonType':'int'},{}],'additionalItems':false}}}",
+		  "{'a':[1,2,3,4]}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'additionalItems',"
+		   "'specifiedAs':{'additionalItems':false},'reason':'found additional items',"
+		   "'additionalItems':[3,4]}]}]}") },
+		{ "{'properties':{'a':{'items':[{'bsonType':'int'}],"
+		  "'additionalItems':{'bsonType':'int'}}}}",
+		  "{'a':[1,2,'x']}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'additionalItems',"
+		   "'reason':'At least one additional item did not match the sub-schema',"
+		   "'itemIndex':2,'details':[{'operatorName':'bsonType','specifiedAs':{"
+		   "'bsonType':'int'},'reason':'type did not match','consideredValue':'x',"
+		   "'consideredType':'string'}]}]}]}") },
+		{ "{'properties':{'a':{'items':[{'bsonType':'int'}]}}}", "{'a':['x',2]}",
+		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"
+		   "'propertyName':'a','details':[{'operatorName':'items','reason':'At least "
+		   "one item did not match the sub-schema','itemIndex':0,'details':[{"
+		   "'operatorName':'bsonType','specifiedAs':{'bsonType':'int'},'reason':'type "
+		   "did not match','consideredValue':'x','consideredType':'string'}]}]}]}") },
+		{ "{'patternProperties':{'^a':{'minimum':5},'b$':{'minimum':6}}}",
+		  "{'ab':1,'a':7,'b':7,'c':1}",
+		  ("{'operatorName':'patternProperties','details':[{'propertyName':'ab',"
+		   "'regexMatched':'^a','details':[{'operatorName':'minimum','specifiedAs':{"
+		   "'minimum':5},'reason':'comparison failed','consideredValue':1}]},{"
+		   "'propertyName':'ab','regexMatched':'b$','details':[{"
+		   "'operatorName':'minimum','specifiedAs':{'minimum':6},'reason':'comparison "
+		   "failed','consideredValue':1}]}]}") },
+		{ "{'properties':{'a':{}},'patternProperties':{'^b':{}},'additionalProperties':"
+		  "false}",
+		  "{'a':1,'b':1,'c':1,'d':1}",
+		  ("{'operatorName':'additionalProperties','specifiedAs':{"
+		   "'additionalProperties':false},'additionalProperties':['c','d']}") },
+		{ "{'properties':{'a':{}},'additionalProperties':{'minimum':5}}",
+		  "{'a':1,'b':6,'c':1,'d':1}",
+		  ("{'operatorName':'additionalProperties','reason':'at least one additional "
+		   "property did not match the subschema','failingProperty':'c','details':[{"
+		   "'operatorName':'minimum','specifiedAs':{'minimum':5},'reason':'comparison "
+		   "failed','consideredValue':1}]}") },
+		{ "{'dependencies':{'a':['b','c'],'b':{'required':['z']},'d':['e']}}",
+		  "{'a':1,'b':1}",
+		  ("{'operatorName':'dependencies','failingDependencies':[{"
+		   "'conditionalProperty':'a','missingProperties':['c']},{"
+		   "'conditionalProperty':'b','details':[{'operatorName':'required',"
+		   "'specifiedAs':{'required':['z']},'missingProperties':['z']}]}]}") },
+		{ "{'not':{'required':['a']}}", "{'a':1}",
+		  ("{'operatorName':'not','reason':'child expression matched'}") },
+		{ "{'allOf':[{'required':['a']},{'title':'T','required':['b']}]}", "{'a':1}",
+		  ("{'operatorName':'allOf','schemasNotSatisfied':[{'index':1,'title':'T',"
+		   "'details':[{'operatorName':'required','specifiedAs':{'required':['b']},"
+		   "'missingProperties':['b']}]}]}") },
+		{ "{'anyOf':[{'required':['a']},{'required':['b']}]}", "{}",
+		  ("{'operatorName':'anyOf','schemasNotSatisfied':[{'index':0,'details':[{"
+		   "'operatorName':'required','specifiedAs':{'required':['a']},"
+		   "'missingProperties':['a']}]},{'index':1,'details':[{"
+		   "'operatorName':'required','specifiedAs':{'required':['b']},"
+		   "'missingProperties':['b']}]}]}") },
+		{ "{'oneOf':[{'required':['a']},{'required':['b']}]}", "{}",
+		  ("{'operatorName':'oneOf','schemasNotSatisfied':[{'index':0,'details':[{"
+		   "'operatorName':'required','specifiedAs':{'required':['a']},"
+		   "'missingProperties':['a']}]},{'index':1,'details':[{"
+		   "'operatorName':'required','specifiedAs':{'required':['b']},"
+		   "'missingProperties':['b']}]}]}") },
+		{ "{'oneOf':[{'required':['c']},{'required':['a']},{'required':['b']}]}",
+		  "{'a':1,'b':1}",
+		  ("{'operatorName':'oneOf','reason':'more than one subschema matched',"
+		   "'matchingSchemaIndexes':[1,2]}") },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++)
+		check_explained(*state, &cases[i]);
+}
+
 int
 main(void)
 {
@@ -229,6 +397,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_document_itself_is_an_object, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(what_a_value_lacks_is_explained, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(schemas_are_nested_so_far_only, case_setup,
 						case_teardown),

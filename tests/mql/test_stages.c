@@ -7,6 +7,7 @@ enum {
 	RUN_DEFAULT = 0,
 	RUN_SMALL = 1, /* stages have little memory, and may use files */
 	RUN_NO_DISK = 2,
+	RUN_NOWHERE = 3, /* there is no folder for files */
 	STAGE_BYTES = 64 * 1024,
 };
 
@@ -103,7 +104,8 @@ run_stages(struct mql *q, struct str stages, struct str documents, int flags, st
 	const struct mql_store store = { .open = other_open };
 	struct mql_run_options options = { .store = &store,
 					   .disk = flags != RUN_NO_DISK,
-					   .directory = "/tmp",
+					   .directory = flags == RUN_NOWHERE ? "/tmp/frond/none"
+									     : "/tmp",
 					   .stage_bytes = flags ? STAGE_BYTES : 0 };
 	const struct mql_pipeline_options compile = { .scope = NULL };
 	struct source source = { .source = { source_next, source_close } };
@@ -230,6 +232,8 @@ documents_are_chosen_and_changed_one_by_one(void **state)
 		  "{'a':1,'b':0},{'a':2,'b':0},{'a':5}" },
 		{ "{'$unwind':{'path':'$a','preserveNullAndEmptyArrays':true}}",
 		  "{'a':[1]},{'a':[],'b':1},{'a':null},{}", "{'a':1},{'b':1},{'a':null},{}" },
+		{ "{'$unwind':{'path':'$a.b','preserveNullAndEmptyArrays':true}}",
+		  "{'a':{'b':[],'c':1}}", "{'a':{'c':1}}" },
 		{ "{'$unwind':{'path':'$a.b','includeArrayIndex':'i'}}",
 		  "{'a':{'b':[7,8],'c':1}},{'a':{'b':3}}",
 		  "{'a':{'b':7,'c':1},'i':0},{'a':{'b':8,'c':1},'i':1},{'a':{'b':3},'i':null}" },
@@ -495,13 +499,13 @@ other_collections_are_read(void **state)
 	check_pipelines(*state, cases, CASES(cases));
 }
 
-/* Documents {_id, a, b, pad}, more than a stage's memory has room for. */
+/* Documents {_id, a, b, pad}: 3,000 fill a stage's memory, and MQL_SPILL_BYTES more than once. */
 static struct str
 many_documents(struct arena *arena, int count)
 {
 	struct buf out = BUF_INIT(CASE_BYTES);
 	struct bson_builder b;
-	char pad[200];
+	char pad[800];
 	struct str kept;
 
 	memset(pad, 'x', sizeof(pad));
@@ -555,6 +559,10 @@ stages_whose_memory_is_full_use_a_file(void **state)
 		assert_int_equal(run_documents(&q, pipelines[i], docs, RUN_NO_DISK, &parts),
 				 STATUS_INVALID);
 		assert_int_equal(q.code, MQL_NO_DISK_USE);
+		buf_clear(&parts);
+		assert_int_equal(run_documents(&q, pipelines[i], docs, RUN_NOWHERE, &parts),
+				 STATUS_IO);
+		assert_non_null(strstr(case_err.text, "/tmp/frond/none: No such file"));
 		buf_release(&whole);
 		buf_release(&parts);
 		arena_free(arena);
@@ -617,6 +625,7 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$limit':1},{'$documents':[]}", 40602 },
 		{ "{'$lookup':{'from':'x'}}", MQL_FAILED_TO_PARSE },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[2,1]}}", 40194 },
+		{ "{'$bucket':{'groupBy':'$a','boundaries':[1,1]}}", 40194 },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[1,'a']}}", 40193 },
 		{ "{'$setWindowFields':1}", 9 },
 		{ "{'$setWindowFields':{}}", 40414 },
@@ -827,6 +836,63 @@ filters_go_to_the_front(void **state)
 }
 
 static void
+a_group_needs_some_members(void **state)
+{
+	static const struct {
+		const char *group;
+		size_t count; /* 0: it may need all */
+		const char *names[3];
+	} cases[] = {
+		{ "{'p':[{'$group':{'_id':'$a.b','n':{'$sum':'$c'},'m':{'$max':'$a'}}}]}",
+		  2,
+		  { "a", "c" } },
+		{ "{'p':[{'$group':{'_id':'$a','n':{'$sum':{'$add':['$b','$c']}}}}]}",
+		  3,
+		  { "a", "b", "c" } },
+		{ "{'p':[{'$group':{'_id':'$a','n':{'$sum':{'$add':['$b','$c','$d']}}}}]}",
+		  0,
+		  { 0 } },
+		{ "{'p':[{'$group':{'_id':'$$ROOT'}}]}", 0, { 0 } },
+		{ "{'p':[{'$sort':{'a':1}}]}", 0, { 0 } },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		const struct mql_pipeline_options options = { .scope = NULL };
+		struct mql q = case_mql(*state);
+		struct bson_value stages;
+		struct mql_pipeline *p;
+		struct str names[3];
+		size_t count;
+		bool known;
+
+		assert_true(bson_find(case_bson(*state, cases[i].group), STR("p"), &stages));
+		assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &options, &p),
+				 STATUS_OK);
+		known = mql_pipeline_needs(p, 0, names, CASES(names), &count);
+		assert_int_equal(known, cases[i].count > 0);
+		for (size_t n = 0; known && n < count; n++)
+			assert_true(str_eq(names[n], str_from_cstr(cases[i].names[n])));
+		if (known)
+			assert_int_equal(count, cases[i].count);
+	}
+}
+
+static void
+variables_of_a_merge_are_compiled(void **state)
+{
+	const struct mql_pipeline_options options = { .scope = NULL };
+	struct mql q = case_mql(*state);
+	struct bson_value stages;
+	struct mql_pipeline *p;
+
+	assert_true(bson_find(case_bson(*state, "{'p':[{'$merge':{'into':'x','let':{'y':'$a'},"
+						"'whenMatched':[{'$set':{'b':'$$y'}}]}}]}"),
+			      STR("p"), &stages));
+	assert_int_equal(mql_pipeline_compile(&q, bson_text(&stages), &options, &p), STATUS_OK);
+	assert_non_null(mql_pipeline_write(p));
+}
+
+static void
 a_pipeline_updates_a_document(void **state)
 {
 	const struct mql_pipeline_options options = { .update = true };
@@ -904,6 +970,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(pipelines_are_inside_each_other_up_to_their_limit,
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_go_to_the_front, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(a_group_needs_some_members, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(variables_of_a_merge_are_compiled, case_setup,
+						case_teardown),
 		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(a_run_without_the_memory_for_one_stage_is_none,

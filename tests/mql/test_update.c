@@ -138,6 +138,8 @@ numbers_become_as_wide_as_needed(void **state)
 		{ "{'$min':{'a':'x'}}", "{'a':4}", "{'a':4}", "" },
 		{ "{'$max':{'a':'x'}}", "{'a':4}", "{'a':'x'}", "a" },
 		{ "{'$bit':{'a':{'and':12,'or':3}}}", "{'a':6}", "{'a':7}", "a" },
+		{ "{'$bit':{'a':{'or':1}}}", "{'a':{'$numberLong':'4294967296'}}",
+		  "{'a':4294967297}", "a" },
 	};
 
 	check_updates(*state, cases, CASES(cases));
@@ -363,6 +365,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$addToSet':{'a':{'$each':'x'}}}", "{}", 14,
 		  "The argument to $each in $addToSet must be an array but it was of type: str" },
 		{ "{'$bit':{'a':{'not':1}}}", "{}", 2, "The $bit modifier only supports" },
+		{ "{'$bit':{'a':{'or':1}}}", "{'a':1.0}", 2,
+		  "Cannot apply $bit to a value of non-integral type." },
 		{ "{'$set':{'a.20000':1}}", "{'a':[]}", 2, "Cannot put more than 10000 nulls" },
 		{ "{'a':1,'$set':{'b':1}}", "{}", 52, "The dollar ($) prefixed field '$set'" },
 		{ "{'$set':{'$a':1}}", "{}", 52, "The dollar ($) prefixed field '$a' in '$a'" },

@@ -321,6 +321,34 @@ a_finder_finds_what_a_search_finds(void **state)
 	buf_release(&out);
 }
 
+/* So many that some have the same place, and that more places are made. */
+static void
+a_finder_knows_many_documents(void **state)
+{
+	struct bson_value v;
+	struct mql_finder finder;
+	struct str docs[200];
+	bool there;
+
+	for (size_t i = 0; i < CASES(docs); i++)
+		docs[i] = members(*state, "", "", 200);
+	mql_finder_init(&finder, *state);
+	while (finder.passed_bytes < MQL_FINDER_FIRST_BYTES)
+		assert_int_equal(mql_finder_find(&finder, docs[0], STR("f199"), &v, &there),
+				 STATUS_OK);
+	assert_int_equal(mql_finder_find(&finder, docs[0], STR("f199"), &v, &there), STATUS_OK);
+	assert_int_equal(finder.count, 1);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < CASES(docs); i++) {
+			assert_int_equal(mql_finder_find(&finder, docs[i], STR("f199"), &v, &there),
+					 STATUS_OK);
+			assert_true(there && bson_integer(&v) == 199);
+		}
+	}
+	assert_int_equal(finder.count, CASES(docs));
+	mql_finder_fini(&finder);
+}
+
 static void
 a_finder_without_memory_goes_through_the_members(void **state)
 {
@@ -728,6 +756,7 @@ main(void)
 		WORK_TEST(all_of_many_values_are_sought_in_steps_of_both_lists),
 		WORK_TEST(all_of_many_values_means_the_same_as_of_few),
 		WORK_TEST(the_last_of_many_values_tells_the_position),
+		WORK_TEST(a_finder_knows_many_documents),
 		WORK_TEST(a_finder_without_memory_goes_through_the_members),
 		WORK_TEST(a_finder_finds_what_a_search_finds),
 		WORK_TEST(many_fields_are_matched_in_steps_of_an_arrays_documents),

@@ -14,9 +14,9 @@
 #include "door/mongo/txn/mongo_int.h"
 #include "loop/step.h"
 #include "net/memory.h"
+#include "serve/settle.h"
 
 enum {
-	KEPT_BYTES = 16 * 1024, /* of a buffer that is kept for the next message */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	COST_BYTES = WIRE_HEADER_BYTES + 8, /* of a message, that tell what it costs */
 	SLOW_BYTES = 160,                   /* of what is said of a slow command */
@@ -44,29 +44,16 @@ struct request {
 
 /* ---- Input ---- */
 
-static void
-buf_shrink(struct buf *b)
-{
-	if (b->cap > KEPT_BYTES)
-		buf_release(b);
-	buf_clear(b);
-}
-
 /* Waits for the beginning of a message. STATUS_CANCELLED: there will be none. */
 static enum status
 wait_for_message(struct mongo_client *c)
 {
-	struct event *closed = net_stream_closed_event(c->stream);
-	struct event *stopping = net_stream_stopping_event(c->stream);
-
 	struct str in;
 
 	for (;;) {
-		TRY(net_stream_peek(c->stream, 0, &in));
+		TRY(net_stream_next(c->stream, &in));
 		if (in.len)
 			return STATUS_OK;
-		if (event_is_set(closed) || event_is_set(stopping))
-			return STATUS_CANCELLED;
 		net_stream_rest(c->stream, true, NULL, clock_after_ms(IDLE_LOOK_MS));
 	}
 }
@@ -231,21 +218,18 @@ run_handler(struct call *c)
 	enum status status;
 	unsigned runs = 0;
 
-	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
-		client->until_ns = c->began_ns + c->max_ns;
 	clients_op_begin(&client->entry, &mongo_ops, c->command->name,
 			 c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->began_ns,
 			 c->db, c->collection);
-	step_set_ask(mongo_client_ask, client);
-	status = client->until_ns ? mongo_client_check(client) : STATUS_OK;
+	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
+		client->entry.op.until_ns = c->began_ns + c->max_ns;
+	status = client->entry.op.until_ns ? mongo_client_check(client) : STATUS_OK;
 	if (status == STATUS_OK) {
 		do
 			status = c->command->run(c);
 		while (call_runs_again(c, mark, &runs));
 	}
-	step_set_ask(NULL, NULL);
 	clients_op_end(&client->entry);
-	client->until_ns = 0;
 	count_call(c, status);
 	if (c->code)
 		return status;
@@ -650,11 +634,10 @@ serve_turn(struct mongo_client *c)
 	if (status == STATUS_INVALID)
 		metric_add(&refusals, 1);
 	ops_moved(&c->entry.op, c->in.len);
-	ops_leave(&c->entry.op);
-	buf_shrink(&c->in);
-	buf_shrink(&c->raw);
-	buf_shrink(&c->out);
-	budget_settle(c->out.part);
+	settle_request(&c->entry);
+	settle_buffer(&c->in);
+	settle_buffer(&c->raw);
+	settle_buffer(&c->out);
 	return status == STATUS_OK && !c->ends;
 }
 

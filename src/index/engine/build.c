@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "catalog/keys.h"
+#include "catalog/shared.h"
 #include "index/engine/build.h"
+#include "loop/pause.h"
+#include "loop/wait.h"
 
 enum {
 	BUILD_KINDS = 8,             /* of databases with indexes */
@@ -13,7 +16,13 @@ enum {
 	BUILD_FAILURE_BYTES = 4096,  /* of the text that names violations */
 	BUILD_EXAMPLES_BYTES = 4096, /* of each stretch's part of it */
 	BUILD_LASTING_BYTES = 8 * 1024 * 1024,
+	BUILD_WAIT_MS = 10,  /* while others of the process are at all that is left */
+	BUILD_WAITS = 50,    /* of a request, which is to find the index ready if that is soon */
+	BUILD_TENDINGS = 64, /* of the counters behind a build: of some 16 million entries */
 };
+
+/* In a stretch's place: what comes behind all of them. */
+#define BUILD_END INDEX_BUILD_STRETCHES
 
 METRIC_COUNTER(documents_built, "frond_index_documents_built_total", METRIC_NUMBER,
 	       "Documents that builds of indexes have passed, counted for each index.");
@@ -76,12 +85,16 @@ struct build {
 	enum index_state state; /* of the index, DROPPED if it is gone */
 	const struct index_documents *documents;
 
-	bool planned;       /* there are records of stretches */
-	bool any_left;      /* a stretch is not done; `stretch` is one */
+	size_t stretches; /* that there are records of; 0: they are still to be planned */
+	bool done[INDEX_BUILD_STRETCHES];
+	bool any_left;      /* `stretch` is not done, and nobody else's */
+	bool claims;        /* `stretch` is claimed, or BUILD_END */
 	uint64_t stretch;   /* that a step works on */
 	uint64_t preferred; /* the first one that a step looks at */
 	uint64_t passed;    /* documents of this attempt */
+	uint64_t bytes;     /* of the transaction of this attempt */
 	unsigned attempts;  /* at this step */
+	bool exact;         /* a writer was in the way of this run */
 };
 
 static void
@@ -102,7 +115,7 @@ build_begin(struct kv_tx *tx, struct build *b)
 	arena_clear(b->lasting);
 	b->def = NULL;
 	b->state = INDEX_DROPPED;
-	status = catalog_open(tx, NULL, b->key->space, b->key->db_name, &b->db, b->err);
+	status = catalog_open_stored(tx, b->key->space, b->key->db_name, &b->db, b->err);
 	if (status == STATUS_NOT_FOUND)
 		return STATUS_OK;
 	TRY(status);
@@ -181,10 +194,7 @@ plan_write(struct kv_tx *tx, struct build *b)
 	return STATUS_OK;
 }
 
-/*
- * Looks at all stretches, and makes them if there are none. Chooses the one to go on with: the
- * first that is not done, from the preferred one on.
- */
+/* Looks at all stretches, and makes them if there are none. */
 static enum status
 plan_body(struct kv_tx *tx, void *arg)
 {
@@ -192,22 +202,55 @@ plan_body(struct kv_tx *tx, void *arg)
 	struct build *b = arg;
 	size_t count;
 
-	b->any_left = false;
-	b->planned = false;
+	b->stretches = 0;
 	TRY(build_begin(tx, b));
 	if (!b->def)
 		return STATUS_OK;
 	TRY(index_build_records(tx, b->db, b->key->number, KV_READ, b->arena, records, &count));
-	b->planned = count > 0;
-	if (!b->planned)
+	if (count == 0)
 		return plan_write(tx, b);
-	for (size_t i = 0; i < count && !b->any_left; i++) {
-		size_t at = (size_t)((b->preferred + i) % count);
-
-		b->any_left = !records[at].done;
-		b->stretch = at;
-	}
+	for (size_t i = 0; i < count; i++)
+		b->done[i] = records[i].done;
+	b->stretches = count;
 	return STATUS_OK;
+}
+
+static void
+build_leave(struct build *b)
+{
+	if (b->claims)
+		index_builds_leave(b->key, b->stretch);
+	b->claims = b->any_left = false;
+}
+
+static bool
+build_claim(struct build *b, uint64_t stretch)
+{
+	b->stretch = stretch;
+	b->claims = b->key->claims && index_builds_claim(b->key, stretch);
+	return b->claims || !b->key->claims;
+}
+
+/*
+ * Chooses what to go on with: the first stretch that is not done, from the preferred one on, or the
+ * end. False: other threads are at all that is left.
+ */
+static bool
+plan_choose(struct build *b)
+{
+	bool is_busy = false;
+
+	for (size_t i = 0; i < b->stretches; i++) {
+		size_t at = (size_t)((b->preferred + i) % b->stretches);
+
+		if (b->done[at])
+			continue;
+		b->any_left = build_claim(b, at);
+		if (b->any_left)
+			return true;
+		is_busy = true;
+	}
+	return !is_busy && build_claim(b, BUILD_END);
 }
 
 /* ---- A step ---- */
@@ -270,7 +313,10 @@ step_visit_all(struct index_writer *writer, void *arg)
 {
 	struct step *s = arg;
 	struct build *b = s->build;
-	const struct index_stretch stretch = { s->record->after, s->record->end, b->limit };
+	const struct index_stretch stretch = { .after = s->record->after,
+					       .end = s->record->end,
+					       .limit = b->limit,
+					       .exact = b->exact };
 
 	s->writer = writer;
 	return b->documents->visit(s->tx, b->db, b->def, &stretch, b->arena, step_visit, s,
@@ -298,6 +344,7 @@ step_advance(struct kv_tx *tx, struct build *b, struct index_build_record *recor
 	b->any_left = s.passed.more;
 	if (status == STATUS_OK)
 		status = record_set(tx, b, b->stretch, record);
+	b->bytes = kv_tx_stats(tx).size_bytes;
 	buf_release(&s.examples);
 	return status;
 }
@@ -315,9 +362,12 @@ step_body(struct kv_tx *tx, void *arg)
 	 * Fewer documents are done sooner, so that fewer writers are in the way, and before the
 	 * store has forgotten the version that is read.
 	 */
-	if (b->attempts++ && b->limit > 1)
-		b->limit /= 2;
-	b->passed = 0;
+	if (b->attempts++) {
+		b->exact = true;
+		if (b->limit > 1)
+			b->limit /= 2;
+	}
+	b->passed = b->bytes = 0;
 	b->any_left = false;
 	TRY(build_begin(tx, b));
 	if (!b->def)
@@ -393,39 +443,104 @@ finish_body(struct kv_tx *tx, void *arg)
 
 /* ---- Running ---- */
 
+struct tending {
+	struct kv_store *store;
+	const struct catalog_db *db;
+};
+
+/*
+ * Splits the counters by range of the entries, which the chore of tending would come to later. What
+ * fails here is left to that.
+ */
+static void
+entries_tend(void *arg)
+{
+	const struct tending *t = arg;
+	struct err ignored;
+	bool more = true;
+
+	for (int i = 0; i < BUILD_TENDINGS && more; i++)
+		if (catalog_tally_tend(t->store, t->db, 0, &more, &ignored) != STATUS_OK)
+			return;
+}
+
+static enum status
+build_finish(struct kv_store *store, struct build *b, struct err *err)
+{
+	struct tending t = { store, b->db };
+
+	/* It goes through all entries once. */
+	wait_compute(entries_tend, &t);
+	return kv_run(store, finish_body, b, NULL, err);
+}
+
+/* How many documents the next step takes. */
+static void
+step_resize(struct build *b, uint64_t took_ns)
+{
+	const uint64_t most_ns = INDEX_BUILD_STEP_MS * CLOCK_NS_PER_MS;
+	uint64_t most = (uint64_t)b->limit * INDEX_BUILD_STEP_GROWTH;
+
+	/* A failed attempt has halved it. */
+	if (b->attempts != 1 || !b->passed)
+		return;
+	if (most > b->most)
+		most = b->most;
+	if (b->bytes && most > b->passed * INDEX_BUILD_STEP_BYTES / b->bytes)
+		most = b->passed * INDEX_BUILD_STEP_BYTES / b->bytes;
+	if (most > b->limit && most * took_ns > b->passed * most_ns)
+		most = b->passed * most_ns / took_ns > b->limit ? b->passed * most_ns / took_ns
+								: b->limit;
+	if (took_ns > most_ns && most > b->limit / 2)
+		most = b->limit / 2;
+	b->limit = most ? (size_t)most : 1;
+}
+
 /* One step; with fewer documents if a transaction cannot hold so many, or fails. */
 static enum status
 step_run(struct kv_store *store, struct build *b, struct err *err)
 {
+	uint64_t began_ns;
 	enum status status;
 
 	for (;;) {
 		b->attempts = 0;
+		began_ns = clock_mono_ns();
 		status = kv_run(store, step_body, b, NULL, err);
 		if ((status != STATUS_TX_TOO_LARGE && status != STATUS_LIMIT) || b->limit == 1)
 			break;
 		b->limit = b->limit > 4 ? b->limit / 4 : 1;
 		b->most = b->limit;
 	}
-	if (status == STATUS_OK)
-		metric_add(&documents_built, b->passed);
-	/* Entries are written in key order: the more there are, the less each of them costs. */
-	if (b->attempts == 1)
-		b->limit = b->limit > b->most / 2 ? b->most : 2 * b->limit;
-	return status;
+	if (status != STATUS_OK)
+		return status;
+	metric_add(&documents_built, b->passed);
+	step_resize(b, clock_mono_ns() - began_ns);
+	return STATUS_OK;
 }
 
 /* Chooses stretches and goes on with them; `steps` 0 finishes a build of which nothing is left. */
 static enum status
 build_run_steps(struct kv_store *store, struct build *b, unsigned steps, struct err *err)
 {
+	unsigned waits = b->preferred == INDEX_BUILD_OF_REQUESTS ? BUILD_WAITS : 1;
+
 	for (;;) {
 		if (!b->any_left) {
+			build_leave(b);
 			TRY(kv_run(store, plan_body, b, NULL, err));
 			if (!b->def)
 				return STATUS_OK;
-			if (b->planned && !b->any_left)
-				return kv_run(store, finish_body, b, NULL, err);
+			if (b->stretches && !plan_choose(b)) {
+				if (steps == 0 || waits == 0)
+					return STATUS_OK;
+				/* Lets those work who are at all that is left. */
+				wait_pause(BUILD_WAIT_MS);
+				waits--;
+				continue;
+			}
+			if (b->stretches && !b->any_left)
+				return build_finish(store, b, err);
 		}
 		if (steps == 0)
 			return STATUS_OK;
@@ -453,6 +568,7 @@ index_build_run(struct kv_store *store, const struct index_build_key *key, uint6
 
 	if (b.arena && b.lasting)
 		status = build_run_steps(store, &b, steps, err);
+	build_leave(&b);
 	build_close(&b);
 	arena_free(b.arena);
 	arena_free(b.lasting);

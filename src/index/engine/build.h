@@ -12,7 +12,14 @@
  * document that is written over and over again is therefore in the way of a step once at most. If a
  * step fails because a writer changed what it had read, or because its transaction took too long,
  * the next attempt takes half as many documents, so that a build goes on beside any number of
- * writers, on any machine.
+ * writers, on any machine. A step that follows one without a failure takes several times as many
+ * documents, up to limits of documents, of bytes written and of milliseconds: its entries are
+ * written in the order of their keys, and the more there are, the less each of them costs.
+ *
+ * The threads of a process that build the same index each take another stretch
+ * (builds.c): two at the same one would do everything twice. When all stretches are done, and
+ * before the index is READY, the counters by range of its entries are split, so that whoever counts
+ * entries has few to read from the beginning.
  *
  *     (P, INDEXES, "build", number, stretch)  how far a stretch is (build_record.c)
  *     (P, INDEXES, "build", number, 16, b"id")  a mark: the document's writer made its entries
@@ -34,9 +41,18 @@ struct chores;
 enum {
 	INDEX_BUILD_STRETCHES = 16,     /* that the documents of a database are cut into at most */
 	INDEX_BUILD_STRETCH_DOCS = 512, /* documents that are worth a stretch of their own */
-	INDEX_BUILD_STEP_DOCS = 1000,   /* documents of the first step of a run at most */
-	/* Each step has twice as many as the one before, up to this, unless an attempt failed. */
-	INDEX_BUILD_STEP_MOST = 4000,
+	/* The stretch that requests prefer: two threads of the chore, anywhere, prefer others. */
+	INDEX_BUILD_OF_REQUESTS = INDEX_BUILD_STRETCHES / 4,
+	INDEX_BUILD_STEP_DOCS = 1000, /* documents of the first step of a run at most */
+	/*
+	 * Each step has INDEX_BUILD_STEP_GROWTH times as many as the one before, unless an attempt
+	 * failed: up to so many, or as many as are likely to write so many bytes (of
+	 * KV_LIMIT_TX_BYTES), or to take so long.
+	 */
+	INDEX_BUILD_STEP_GROWTH = 4,
+	INDEX_BUILD_STEP_MOST = 16000,
+	INDEX_BUILD_STEP_BYTES = 4 * 1000 * 1000,
+	INDEX_BUILD_STEP_MS = 400,
 	INDEX_BUILD_VIOLATIONS = 20, /* documents of each stretch that a failure names at most */
 	INDEX_BUILD_ARENA_BYTES = 64 * 1024 * 1024, /* of a step: documents, and their entries */
 	INDEX_BUILD_MARKS = INDEX_BUILD_STRETCHES,  /* in a stretch's place: marks lie below */
@@ -45,11 +61,16 @@ enum {
 
 /* ---- What a model lends ---- */
 
-/* Documents with after < id < end. Either may be empty, which is no bound. */
+/* Documents with after < id <= end. Either may be empty, which is no bound. */
 struct index_stretch {
 	struct str after;
 	struct str end;
 	size_t limit; /* documents that are passed at most, visited or not */
+	/*
+	 * Writers have been in the way: the transaction is to conflict with those of documents that
+	 * are visited, and not with those of others between them, even if that costs more.
+	 */
+	bool exact;
 };
 
 /* How far a call of `visit` has come. */
@@ -66,8 +87,9 @@ struct index_documents {
 	uint64_t kind; /* struct catalog_kind's number */
 	size_t list;   /* the list of the entries in the lists of the kind */
 	/*
-	 * Finds ids that cut all documents into at most `parts` parts of about the same size:
-	 * `*ret_count` of them, ascending, in the arena. `*ret_documents` is how many documents
+	 * Finds ids that cut all documents into at most `parts` parts of about the same size, each
+	 * the greatest that a part may have, whether or not there is such a document: `*ret_count`
+	 * of them, ascending, in the arena. `*ret_documents` is how many documents
 	 * there are, roughly.
 	 */
 	enum status (*cut)(struct kv_tx *tx, const struct catalog_db *db, size_t parts,
@@ -96,6 +118,29 @@ void index_documents_register(const struct index_documents *documents); /* again
 /* Those of the database's kind; NULL if its documents cannot be indexed. */
 const struct index_documents *index_documents_of(const struct catalog_db *db);
 
+/* ---- Side by side in a process (builds.c) ---- */
+
+struct index_build_key;
+
+/*
+ * For build.c. True: no other thread of this process is at the stretch of this build, and none that
+ * asks will be until index_builds_leave(); also where too many are claimed to note it. Any thread.
+ */
+bool index_builds_claim(const struct index_build_key *key, uint64_t stretch);
+void index_builds_leave(const struct index_build_key *key, uint64_t stretch);
+
+/* ---- Where to cut (cut.c) ---- */
+
+/*
+ * Cuts begin <= key < end into at most `parts` parts of about as many bytes each, where the store
+ * knows only how much is where (kv_estimate_bytes()): by keys that lie about evenly between the
+ * first and the last one. `ret_keys` has room for `parts` - 1 keys, which are there, ascending, in
+ * the arena. Snapshot reads; may block, as reads do.
+ */
+MUST_USE enum status index_cut_range(struct kv_tx *tx, struct str begin, struct str end,
+				     size_t parts, struct arena *arena, struct str *ret_keys,
+				     size_t *ret_count);
+
 /* ---- Steps ---- */
 
 /* Which index. The database has its number, too, since another one may get its name. */
@@ -104,12 +149,15 @@ struct index_build_key {
 	struct str db_name;
 	uint64_t db_number;
 	uint64_t number; /* of the index */
+	/* Leaves alone what other threads of the process are at that do so, too. */
+	bool claims;
 };
 
 /*
  * Does up to `steps` steps of the build of an index, and finishes it when no stretch is left.
  * `preferred` is the stretch to begin with: several threads that build side by side each have
- * another one. A request calls this, too, so that the index of a small database is READY when the
+ * another one. When others of the process are at all that is left, it waits for a moment and does
+ * nothing. A request calls this, too, so that the index of a small database is READY when the
  * request that created it is answered. `*ret_state` is the state of the index afterwards, which is
  * DROPPED if it is gone.
  *

@@ -233,8 +233,8 @@ upkeep_body(struct kv_tx *tx, void *arg)
 		if (def->state == INDEX_BUILDING)
 			u->building = def->number;
 	}
-	/* Opening the database has read the metadata version, which every change of an index
-	 * touches: no work can have come meanwhile. */
+	/* No cache was asked, so all definitions have been read with a conflict range: no work can
+	 * have come meanwhile. */
 	return u->building ? STATUS_OK : index_work_clear(tx, u->entry->db_number);
 }
 
@@ -267,8 +267,11 @@ database_run(struct builder *b, const struct index_work_entry *entry, uint64_t u
 	if (status != STATUS_OK || !u.building)
 		return status;
 	return team_run(&b->options,
-			&(struct index_build_key){ entry->space, entry->db_name, entry->db_number,
-						   u.building },
+			&(struct index_build_key){ .space = entry->space,
+						   .db_name = entry->db_name,
+						   .db_number = entry->db_number,
+						   .number = u.building,
+						   .claims = true },
 			until_ns, ret_more, err);
 }
 

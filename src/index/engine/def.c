@@ -203,12 +203,18 @@ set_choose_kept(struct owned_set *o)
 	return STATUS_OK;
 }
 
+/*
+ * Whatever writes a definition touches the metadata version, except for index_forget(), which
+ * clears one that nobody goes by any more. So a transaction that has read that version reads
+ * definitions without a conflict of their own, and outlives the forgetting.
+ */
 static enum status
 set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, struct err *err)
 {
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	const struct kv_range_options options = { .mode = db->by_version ? KV_SNAPSHOT : KV_READ };
 	struct kv_pair pair;
 	enum status status;
 	size_t prefix_len;
@@ -221,7 +227,7 @@ set_read(struct kv_tx *tx, const struct catalog_db *db, struct owned_set **ret, 
 	buf_append_byte(&hi, TUPLE_CODE_INT_MOST + 1);
 	TRY(catalog_key_status(&lo));
 	TRY(catalog_key_status(&hi));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
 	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
 		if (!*ret) {
 			*ret = mem_zalloc(sizeof(**ret));
@@ -264,6 +270,23 @@ index_set_free(void *set)
 		def_close(&o->defs[i]);
 	arena_free(o->arena);
 	mem_free(o);
+}
+
+enum status
+index_set_has_room(struct kv_tx *tx, const struct catalog_db *db, size_t most, bool *ret,
+		   struct err *err)
+{
+	const struct index_set *known = index_set_of(db);
+	struct owned_set *now = NULL;
+	enum status status;
+
+	*ret = !known || known->count < most;
+	if (*ret)
+		return STATUS_OK;
+	status = set_read(tx, db, &now, err);
+	*ret = !now || now->set.count < most;
+	index_set_free(now);
+	return status;
 }
 
 const struct index_def *
@@ -344,18 +367,20 @@ terms_check_form(const struct index_def *terms, struct err *err)
 }
 
 static enum status
-terms_check(const struct catalog_db *db, const struct index_def *terms, struct err *err)
+terms_check(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *terms,
+	    struct err *err)
 {
-	const struct index_set *set = index_set_of(db);
+	bool has_room;
 
+	TRY(index_set_has_room(tx, db, INDEX_DEFS, &has_room, err));
+	if (!has_room)
+		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
 	if (terms->name.len > INDEX_TEXT_BYTES || terms->owner.len > INDEX_TEXT_BYTES)
 		return err_set(err, STATUS_LIMIT, "The name of an index has at most %d bytes.",
 			       INDEX_TEXT_BYTES);
 	if (terms->spec.len > INDEX_SPEC_BYTES)
 		return err_set(err, STATUS_LIMIT, "An index is described by at most %d bytes.",
 			       INDEX_SPEC_BYTES);
-	if (set && set->count >= INDEX_DEFS)
-		return err_set(err, STATUS_LIMIT, "A database has at most %d indexes.", INDEX_DEFS);
 	if (terms->collation.len > terms->form->collation_bytes)
 		return err_set(err, STATUS_INVALID, "This index can have no such collation.");
 	if (terms->filter.ptr && terms->filter.len > INDEX_FILTER_BYTES)
@@ -402,7 +427,7 @@ index_create(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	TRY(catalog_db_check_writable(db, err));
 	def.form = db->kind->index_form;
 	def.flags |= def.form->flag;
-	TRY(terms_check(db, &def, err));
+	TRY(terms_check(tx, db, &def, err));
 	def.collator = def_collator(&def);
 	if (def_uses_icu(&def) && def.collator.len == 0)
 		return err_set(err, STATUS_UNAVAILABLE, "The data of ICU cannot be read.");
@@ -543,6 +568,5 @@ index_forget(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&key));
 	TRY(catalog_key_status(&end));
-	TRY(kv_clear_range(tx, buf_str(&key), buf_str(&end)));
-	return kv_touch_metadata_version(tx);
+	return kv_clear_range(tx, buf_str(&key), buf_str(&end));
 }

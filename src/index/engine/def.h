@@ -190,7 +190,8 @@ struct index_set {
 
 /*
  * The indexes of an opened database; NULL if it has none. As the description, this is what the
- * transaction that opened the database sees.
+ * transaction that opened the database sees, and perhaps some that are DROPPED and were forgotten
+ * meanwhile.
  */
 static inline const struct index_set *
 index_set_of(const struct catalog_db *db)
@@ -199,6 +200,13 @@ index_set_of(const struct catalog_db *db)
 
 	assert(!db->bare);
 	return of ? of(db->extension) : db->extension;
+}
+
+/* True if writers have to look at the indexes: some are kept, or are to be put out of use. */
+static inline bool
+index_set_has_writers(const struct index_set *set)
+{
+	return set && (set->kept_count || set->any_stale);
 }
 
 /*
@@ -236,7 +244,18 @@ MUST_USE enum status index_set_load(struct kv_tx *tx, const struct catalog_db *d
 				    struct err *err);
 void index_set_free(void *set);
 
-/* ---- Changing definitions: each touches the metadata version, none commits ---- */
+/*
+ * Whether the database has fewer definitions than `most`. What the transaction has opened may have
+ * some that are forgotten since (index_forget()); only if it has that many they are read anew.
+ */
+MUST_USE enum status index_set_has_room(struct kv_tx *tx, const struct catalog_db *db, size_t most,
+					bool *ret, struct err *err);
+
+/*
+ * ---- Changing definitions ----
+ *
+ * Each touches the metadata version, but for index_forget(); none commits.
+ */
 
 /*
  * Creates an index, in state BUILDING, or READY if the caller knows that no document can have
@@ -288,6 +307,9 @@ MUST_USE enum status index_renew(struct kv_tx *tx, const struct catalog_db *db,
 /*
  * Clears the definition of an index that is DROPPED, with what its build has noted. The caller has
  * cleared its entries in earlier transactions or in this one, and counted them (index_clear()).
+ *
+ * This is done in the background, where no open transaction is to fail for it: the metadata version
+ * stays. Caches go on having the index as a DROPPED one, which nobody keeps, reads or changes.
  */
 MUST_USE enum status index_forget(struct kv_tx *tx, const struct catalog_db *db,
 				  const struct index_def *def);

@@ -146,13 +146,12 @@ count_many(struct kv_tx *tx, const struct catalog_db *db, const struct index_ran
 	   size_t few, uint64_t *ret)
 {
 	struct counted c;
-	uint64_t low, high;
+	uint64_t keys;
 
 	TRY(count_find(db, range, &c));
-	if (!catalog_tally_estimate(db, c.list, c.begin, &low) ||
-	    !catalog_tally_estimate(db, c.list, c.end, &high))
+	if (!catalog_tally_estimate(db, c.list, c.begin, c.end, &keys))
 		return index_range_count_exactly(tx, db, range, ret);
-	*ret = high > low + few ? high - low : few + 1;
+	*ret = keys > few ? keys : few + 1;
 	return STATUS_OK;
 }
 

@@ -14,7 +14,7 @@ enum {
 	 */
 	WORK_BYTES = 512 * 1024 * 1024,
 	CLEAR_STRETCH_BYTES = 256 * 1024,
-	KEPT_BYTES = 4 * 1024 * 1024, /* entries of a build that are sorted together */
+	KEPT_BYTES = 8 * 1024 * 1024, /* entries of a build that are sorted together */
 };
 
 /* ---- What a batch shares ---- */

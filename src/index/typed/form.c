@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/quote.h"
 #include "doc/json_value.h"
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
@@ -451,13 +452,11 @@ typed_form_parse_values(const struct index_def *def, struct tuple_reader *r, uin
 
 /* ---- For people ---- */
 
-/* A filter is a text (filter.c); an id is bytes. */
+/* A filter is a text (filter.c), and a damaged one may have any bytes; an id is bytes. */
 static void
 typed_form_draw(struct buf *ret, struct str stored)
 {
-	buf_append_byte(ret, '"');
-	buf_append_str(ret, stored);
-	buf_append_byte(ret, '"');
+	quote_json(ret, stored);
 }
 
 static void
@@ -468,16 +467,6 @@ typed_form_draw_id(struct buf *ret, struct str id)
 	buf_append_byte(ret, '"');
 }
 
-/* A damaged one may have any bytes. */
-static bool
-typed_form_is_whole(struct str stored)
-{
-	for (size_t i = 0; i < stored.len; i++)
-		if (stored.ptr[i] < ' ' || stored.ptr[i] == '"' || stored.ptr[i] > '~')
-			return false;
-	return true;
-}
-
 const struct index_form index_typed_form = {
 	.flag = INDEX_TYPED,
 	.entry_flags = INDEX_ENTRY_CUT | INDEX_ENTRY_FREE | INDEX_ENTRY_CARRIES,
@@ -486,7 +475,6 @@ const struct index_form index_typed_form = {
 	.open = typed_form_open,
 	.draw = typed_form_draw,
 	.draw_id = typed_form_draw_id,
-	.is_whole = typed_form_is_whole,
 	.compare = typed_form_compare,
 	.put_component = typed_form_put_component,
 	.has_same_columns = typed_form_has_same_columns,

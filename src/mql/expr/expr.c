@@ -361,15 +361,6 @@ compile_path(struct mql *q, struct str text, const struct mql_scope *scope, stru
 	return STATUS_OK;
 }
 
-bool
-mql_expr_path(const struct mql_expr *e, struct str *ret)
-{
-	if (e->run != run_root && e->run != run_current)
-		return false;
-	*ret = bson_text(&e->value);
-	return true;
-}
-
 /* ---- Arguments ---- */
 
 static enum status

@@ -72,12 +72,6 @@ MUST_USE enum status mql_expr_run(const struct mql_expr *e, struct mql *q,
 bool mql_expr_constant(const struct mql_expr *e, struct bson_value *ret);
 
 /*
- * True if the expression is a path in the root, "$a.b" or "$$ROOT.a.b". `ret` has "a.b", or ""
- * for the root itself.
- */
-bool mql_expr_path(const struct mql_expr *e, struct str *ret);
-
-/*
  * What is at a path: names in documents. In front of its end an array gives an array of what its
  * documents have there, and other elements give nothing.
  */

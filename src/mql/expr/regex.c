@@ -106,7 +106,7 @@ static enum status
 write_captures(struct mql *q, struct str text, const size_t *places, uint32_t groups,
 	       struct bson_value *ret)
 {
-	struct bson_value *values = arena_alloc(q->arena, (groups + 1) * sizeof(*values));
+	struct bson_value *values = arena_alloc(q->arena, groups * sizeof(*values));
 
 	if (!values)
 		return mql_full(q);

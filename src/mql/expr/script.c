@@ -1,5 +1,7 @@
 #include "mql/expr/script.h"
 
+#include <assert.h>
+
 #include "bson/tagged.h"
 #include "mql/mql_int.h"
 
@@ -145,6 +147,8 @@ mql_script_call(const struct mql_script *s, struct mql *q, struct str ask, struc
 	struct mql_ahead *a = q->ahead;
 	struct mql_script_result result = { 0 };
 
+	/* An evaluation that is done again makes the same calls in the same order. */
+	assert(!a || a->used <= a->count);
 	if (a && a->used < a->count && a->known[a->used].script == s)
 		return result_take(q, &a->known[a->used++].result, ret);
 	if (a && a->used == a->count && a->count < MQL_AHEAD_CALLS)

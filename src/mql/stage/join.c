@@ -279,6 +279,7 @@ lookup_next(struct mql_stage_run *r, struct str *ret)
 		out = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	}
 	if (status == STATUS_OK) {
+		assert(same == s->cached);
 		v = BSON_OF_ARRAY(buf_str(same ? &s->cache : &out));
 		status = mql_set_path(mql_stage_mql(r), doc, l->as, &v, ret);
 	}

@@ -1,6 +1,8 @@
 /* Pipelines: compiling their stages, and running them. */
 #include "mql/stage/stages.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "mql/stage/stages_int.h"
 
@@ -272,6 +274,8 @@ mql_run_next(struct mql_run *r, struct mql *q, struct str *ret)
 {
 	enum status status;
 
+	/* A run outlives the command that has made it: a failure is told to the one of now. */
+	assert(r->top && q->err);
 	r->q.err = q->err;
 	r->q.scripts = q->scripts;
 	r->q.code = 0;

@@ -69,6 +69,8 @@ collection_next(struct mql_source *source, struct str *ret)
 	struct collection *s = (struct collection *)source;
 	enum status status = STATUS_OK;
 
+	/* Nothing is read of a pipeline that rests: it has no transaction, and its call is gone. */
+	assert(s->a->call);
 	if (s->ended)
 		return STATUS_NOT_FOUND;
 	TRY(buf_status(&s->place));
@@ -578,6 +580,8 @@ mongo_aggregate_free(struct aggregate *a)
 	if (!a)
 		return;
 	mql_run_free(a->run);
+	/* All that is read stands below a stage of the run, and was closed with it. */
+	assert(!a->collections && !a->open_views);
 	mql_collation_free(a->collation);
 	buf_release(&a->back);
 	arena_free(a->arena);
@@ -644,6 +648,8 @@ mongo_aggregate_check_write(struct aggregate *a)
 void
 mongo_aggregate_resume(struct aggregate *a, struct call *c)
 {
+	/* It rests between two commands, which may be of different connections. */
+	assert(!a->call);
 	a->call = c;
 	a->mql.err = &c->err;
 	scripts_init(&c->scripts, c);

@@ -12,7 +12,6 @@
 #include "door/mongo/txn/client.h"
 #include "door/mongo/txn/data.h"
 #include "door/mongo/txn/run.h"
-#include "loop/step.h"
 
 enum {
 	PAGE_BYTES = 96 * 1024 * 1024,   /* of an arena that has a page */
@@ -400,7 +399,7 @@ out_run(struct page *p, struct mql_source *from)
 		int code = c->code;
 
 		/* Dropping it takes little, and takes place also when the command's time is up. */
-		step_set_ask(NULL, NULL);
+		c->client->entry.op.ends = OPS_FINISHES;
 		/* What is not dropped now is a collection that its name tells about. */
 		(void)!call_run(c, out_drop, p);
 		c->err = err;

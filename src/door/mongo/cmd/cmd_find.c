@@ -591,7 +591,7 @@ more_run(struct call *c, struct cursor *cursor, struct find *f, struct str ns)
 				 "cannot set maxTimeMS on getMore command for a non-awaitData "
 				 "cursor");
 	c->max_ns = cursor->max_ns;
-	c->client->until_ns = c->max_ns ? c->began_ns + c->max_ns : 0;
+	c->client->entry.op.until_ns = c->max_ns ? c->began_ns + c->max_ns : 0;
 	if (cursor->live)
 		return mongo_more_aggregate(c, cursor, ns, size ? (uint64_t)size : UINT64_MAX,
 					    &f->ended);

@@ -270,12 +270,17 @@ build_failed(struct call *c, struct creating *x)
 static enum status
 build(struct call *c, struct creating *x)
 {
-	struct index_build_key key = { CATALOG_SPACE_MONGO, x->data.ns, x->db_number, x->number };
+	const struct index_build_key key = { .space = CATALOG_SPACE_MONGO,
+					     .db_name = x->data.ns,
+					     .db_number = x->db_number,
+					     .number = x->number,
+					     .claims = true };
 	enum index_state state = INDEX_BUILDING;
 
 	while (state == INDEX_BUILDING) {
-		TRY(mongo_client_check(c->client));
-		TRY(index_build_run(c->mongo->config.store, &key, 0, BUILD_STEPS, &state, &c->err));
+		TRY(mongo_client_check_waiting(c->client));
+		TRY(index_build_run(c->mongo->config.store, &key, INDEX_BUILD_OF_REQUESTS,
+				    BUILD_STEPS, &state, &c->err));
 	}
 	if (state == INDEX_FAILED)
 		return build_failed(c, x);

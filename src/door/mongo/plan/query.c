@@ -171,9 +171,10 @@ query_start(struct query *q)
 	TRY(buf_status(&q->place));
 	TRY(query_choose_parts(q, &ask.parts, &ask.part_count));
 
+	/* A cluster's engine knows the version then, where others have opened theirs with it. */
+	TRY(data_open(&q->data, q->tx));
 	TRY(kv_get_read_version(q->tx, &version));
 	time_note(q->call, version);
-	TRY(data_open(&q->data, q->tx));
 	if (!q->data.is_there)
 		return ask.place.len ? plan_fail_dropped(q->call) : STATUS_NOT_FOUND;
 	if (q->ask.takes_collation)

@@ -12,13 +12,7 @@ static const char *const kinds[USAGE_KINDS] = {
 	[USAGE_DELETE] = "delete",
 };
 
-static void
-mongo_op_end(struct ops_op *op)
-{
-	clients_signal(op->client, MONGO_CLIENT_KILLED);
-}
-
-OPS_DOOR(mongo_ops, "mongo", kinds, LOG_LEVEL_WARN, mongo_op_end);
+OPS_DOOR(mongo_ops, "mongo", kinds, LOG_LEVEL_WARN, clients_end_op_of);
 
 struct mongo_client *
 mongo_client_new(struct mongo *m, struct net_stream *stream)
@@ -30,7 +24,7 @@ mongo_client_new(struct mongo *m, struct net_stream *stream)
 		return NULL;
 	c->mongo = m;
 	c->stream = stream;
-	clients_entry_init(&c->entry, &m->clients, net_stream_peer(stream));
+	clients_entry_init(&c->entry, &m->clients, stream);
 	c->in = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
 	c->raw = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
 	/* A failure may be answered behind what was nearly a whole answer. */
@@ -55,29 +49,6 @@ mongo_client_free(struct mongo_client *c)
 
 /* ---- What it does ---- */
 
-/* True if somebody has ended the operation, or the peer is gone, or the process stops. */
-static bool
-mongo_client_is_interrupted(struct mongo_client *c)
-{
-	return clients_signals(&c->entry) & MONGO_CLIENT_KILLED ||
-	       event_is_set(net_stream_closed_event(c->stream)) ||
-	       event_is_set(net_stream_stopping_event(c->stream));
-}
-
-enum status
-mongo_client_check(struct mongo_client *c)
-{
-	if (mongo_client_is_interrupted(c))
-		return STATUS_CANCELLED;
-	return c->until_ns && clock_mono_ns() >= c->until_ns ? STATUS_TIMEOUT : STATUS_OK;
-}
-
-enum status
-mongo_client_ask(void *client)
-{
-	return mongo_client_check(client);
-}
-
 enum status
 mongo_client_last(struct mongo_client *c, struct err *err)
 {
@@ -90,13 +61,14 @@ mongo_client_last(struct mongo_client *c, struct err *err)
 bool
 mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 {
+	const struct ops_op *op = &c->entry.op;
 	struct event *wake;
 	struct str in;
 
-	if (c->until_ns && c->until_ns < deadline_ns)
-		deadline_ns = c->until_ns;
+	if (op->until_ns && op->until_ns < deadline_ns)
+		deadline_ns = op->until_ns;
 	while (clock_mono_ns() < deadline_ns) {
-		if (mongo_client_is_interrupted(c) ||
+		if (wanted_check_waiting(op) == STATUS_CANCELLED ||
 		    net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)
 			return false;
 		wake = clients_wait_begin(&c->entry);
@@ -104,7 +76,7 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 			net_stream_rest(c->stream, true, wake, deadline_ns);
 		(void)clients_wait_end(&c->entry);
 	}
-	return !mongo_client_is_interrupted(c);
+	return wanted_check_waiting(op) != STATUS_CANCELLED;
 }
 
 /* ---- Who it is ---- */

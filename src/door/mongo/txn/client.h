@@ -12,14 +12,10 @@
 #include "door/mongo/txn/rights.h"
 #include "door/mongo/wire/compress.h"
 #include "serve/clients.h"
+#include "serve/wanted.h"
 
 enum {
 	CLIENT_APP_BYTES = 128, /* of the name that an application gives itself */
-};
-
-/* What others tell a client (serve/clients.h). */
-enum mongo_client_signal {
-	MONGO_CLIENT_KILLED = 1 << 0, /* its operation is to end */
 };
 
 /* A login under way: saslStart and saslContinue. */
@@ -45,8 +41,6 @@ struct mongo_client {
 	struct visitor who;
 	struct rights rights; /* in its arena */
 	struct mongo_login login;
-
-	uint64_t until_ns; /* when the command has had its time; 0: it has as much as it wants */
 };
 
 /* On its fiber. NULL when out of memory. Adds it to the list. */
@@ -55,14 +49,18 @@ void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
 
-/*
- * STATUS_CANCELLED if somebody has ended the operation, or the peer is gone, or the process stops;
- * STATUS_TIMEOUT if the command has had its time.
- */
-MUST_USE enum status mongo_client_check(struct mongo_client *c);
+/* Between two parts of a command, and between two looks at what others do (serve/wanted.h). */
+MUST_USE static inline enum status
+mongo_client_check(const struct mongo_client *c)
+{
+	return wanted_check(&c->entry.op);
+}
 
-/* The same for step_set_ask(). */
-enum status mongo_client_ask(void *client);
+MUST_USE static inline enum status
+mongo_client_check_waiting(const struct mongo_client *c)
+{
+	return wanted_check_waiting(&c->entry.op);
+}
 
 /*
  * Waits for a turn to last, before the client is kept waiting for what may take as long as it

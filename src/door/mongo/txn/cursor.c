@@ -54,6 +54,8 @@ cursor_destroy(struct expiring_entry *e)
 {
 	struct cursor *c = (struct cursor *)e;
 
+	/* It has left the table, or never was in it: no command can have it, or find it. */
+	assert(!e->taken);
 	buf_release(&c->request);
 	buf_release(&c->place);
 	buf_release(&c->rows);
@@ -198,6 +200,11 @@ cursor_take(struct mongo *m, int64_t id, struct str ns, const char *user)
 void
 cursor_give(struct mongo *m, struct cursor *c)
 {
+	/*
+	 * The part rests first, while it still is this command's: as soon as the cursor is given
+	 * back, another connection may take it and rouse the part.
+	 */
+	assert(c->entry.taken);
 	net_memory_part_rest(c->kept);
 	expiring_give(&m->cursors, &c->entry);
 }

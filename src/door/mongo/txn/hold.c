@@ -184,7 +184,7 @@ hold_await(struct holds *all, struct mongo_client *client, struct str key)
 
 		if (event_wait(&w.ended, look_ns < until_ns ? look_ns : until_ns))
 			break;
-		status = mongo_client_check(client);
+		status = mongo_client_check_waiting(client);
 	}
 	pthread_mutex_lock(&all->lock);
 	waiter_remove(all, &w);

@@ -4,9 +4,10 @@
 #include "door/mongo/txn/cluster_time.h"
 #include "door/mongo/txn/mongo_int.h"
 #include "door/mongo/txn/txn.h"
+#include "kv/version.h"
 #include "net/memory.h"
 
-/* A body, and the version that it has read at. */
+/* A body, and the version that it has read at; 0: it has written, and the commit's counts. */
 struct running {
 	struct call *call;
 	kv_body *body;
@@ -19,15 +20,20 @@ static enum status
 running_body(struct kv_tx *tx, void *arg)
 {
 	struct running *r = arg;
+	struct kv_tx_stats stats;
 
 	r->uses.count = 0;
+	r->version = 0;
 	TRY(r->body(tx, r->arg));
+	stats = kv_tx_stats(tx);
+	if (stats.sets || stats.clears)
+		return STATUS_OK;
 	return kv_get_read_version(tx, &r->version);
 }
 
-/* In the transaction of several commands, or in one of its own. */
+/* In the transaction of several commands, or in one of its own. NULL: it only reads. */
 static enum status
-run(struct running *r, kv_body *body, bool writes, uint8_t *stamp)
+run(struct running *r, kv_body *body, uint64_t *ret_committed)
 {
 	struct call *c = r->call;
 	struct access_uses *outer = c->uses;
@@ -36,8 +42,9 @@ run(struct running *r, kv_body *body, bool writes, uint8_t *stamp)
 	c->uses = &r->uses;
 	if (c->txn)
 		status = txn_run(c, body, r->arg);
-	else if (writes)
-		status = kv_run(c->mongo->config.store, running_body, r, stamp, &c->err);
+	else if (ret_committed)
+		status = kv_run_versioned(c->mongo->config.store, running_body, r, ret_committed,
+					  &c->err);
 	else
 		status = kv_run_read(c->mongo->config.store, running_body, r, &c->err);
 	c->uses = outer;
@@ -50,15 +57,13 @@ enum status
 call_run(struct call *c, kv_body *body, void *arg)
 {
 	struct running r = { .call = c, .body = body, .arg = arg };
-	uint8_t stamp[KV_VERSIONSTAMP_TX_BYTES];
-	uint64_t version;
+	uint64_t committed;
 
 	c->writes = true;
-	TRY(run(&r, body, true, stamp));
+	TRY(run(&r, body, &committed));
 	if (c->txn)
 		return STATUS_OK;
-	version = time_of_stamp(stamp);
-	time_note(c, version ? version : r.version);
+	time_note(c, committed ? committed : r.version);
 	return STATUS_OK;
 }
 
@@ -67,7 +72,7 @@ call_read(struct call *c, kv_body *body, void *arg)
 {
 	struct running r = { .call = c, .body = body, .arg = arg };
 
-	TRY(run(&r, body, false, NULL));
+	TRY(run(&r, body, NULL));
 	if (!c->txn)
 		time_note(c, r.version);
 	return STATUS_OK;

@@ -9,8 +9,8 @@
 #include "kv/kv.h"
 
 /*
- * kv_run() and kv_run_read() for a command; a failure is explained in the call. A command of a
- * transaction (txn.h) runs the body in that, once; its end is for all of its commands.
+ * kv_run_versioned() and kv_run_read() for a command; a failure is explained in the call. A command
+ * of a transaction (txn.h) runs the body in that, once; its end is for all of its commands.
  */
 MUST_USE enum status call_run(struct call *c, kv_body *body, void *arg);
 MUST_USE enum status call_read(struct call *c, kv_body *body, void *arg);

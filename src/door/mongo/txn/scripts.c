@@ -87,7 +87,7 @@ scripts_run(const struct mql_scripts *scripts, struct mql *q, const struct mql_s
 		.js = c->mongo->config.js,
 		.design = &design,
 		.lane = JS_LANE_REQUEST,
-		.deadline_ns = client->until_ns ? client->until_ns : WAIT_FOREVER,
+		.deadline_ns = client->entry.op.until_ns ? client->entry.op.until_ns : WAIT_FOREVER,
 		.gone = net_stream_closed_event(client->stream),
 		.arena = q->arena,
 	};

@@ -57,6 +57,8 @@ txn_is_over(const struct expiring_entry *e, uint64_t now_ns)
 static struct kv_tx *
 txn_settle(struct txn *t, enum txn_state state)
 {
+	/* It ends once: what it holds, and its place among the open ones, are given back here. */
+	assert(t->state == TXN_OPEN && state != TXN_OPEN);
 	t->state = state;
 	holder_release(&t->all->holds, &t->holder);
 	return open_txn_end(&t->open);
@@ -66,6 +68,7 @@ txn_settle(struct txn *t, enum txn_state state)
 static struct kv_tx *
 txn_give_up(struct txn *t, uint64_t now_ns)
 {
+	assert(t->state == TXN_OPEN);
 	if (!open_txn_is_over(&t->open, now_ns))
 		return txn_settle(t, TXN_ABORTED);
 	t->state = TXN_ABORTED;
@@ -467,6 +470,8 @@ txn_leave(struct call *c, enum status status)
 
 	if (!t)
 		return status;
+	/* The command's own until expiring_give(): `state` and `open` are used without the lock. */
+	assert(t->entry.taken);
 	/* What it has written is staged until it ends, as long as its client likes. */
 	if (t->state == TXN_OPEN && status == STATUS_OK && !open_txn_count(&t->open, 0)) {
 		c->code = MONGO_EXCEEDED_MEMORY_LIMIT;

@@ -1,5 +1,6 @@
 #include "door/mongo/watch/watch.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/big_endian.h"
@@ -326,12 +327,14 @@ put_result(struct watch_source *from, struct str event, bool *ret_more)
 {
 	struct told *t = (struct told *)from;
 	const struct look *l = t->look;
+	/* No stage of a change stream keeps events back, so this one is what was taken last. */
 	const struct happened *h = &l->events[t->at - 1];
 	const struct watch *w = l->watch;
 	struct watch_place place = happened_place(h);
 	bool resumes = w->place.fragment && catalog_seq_cmp(&w->place.seq, &h->seq) == 0;
 	struct bson_value id;
 
+	assert(t->at > 0 && t->at <= l->count && !t->full);
 	if (!bson_find(event, STR("_id"), &id) || id.type != BSON_DOCUMENT ||
 	    !str_eq(bson_text(&id), from->id))
 		return call_fail(

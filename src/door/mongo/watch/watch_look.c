@@ -5,6 +5,7 @@
  * The name that a collection had when something happened to a document follows from the notices: it
  * is the one that it had before the next rename or drop, or the one that it has now.
  */
+#include <assert.h>
 
 #include "base/big_endian.h"
 #include "base/clock.h"
@@ -562,6 +563,7 @@ look_wait(struct look *l, uint64_t deadline_ns)
 	struct event *events[WATCH_KEYS + 1];
 	size_t count = 0;
 
+	assert(l->key_count <= WATCH_KEYS);
 	events[count++] = net_stream_stopping_event(l->call->client->stream);
 	for (size_t i = 0; i < l->key_count; i++) {
 		struct event *e = kv_future_event(l->keys[i]);
@@ -575,7 +577,7 @@ look_wait(struct look *l, uint64_t deadline_ns)
 		uint64_t until_ns = deadline_ns < soon_ns ? deadline_ns : soon_ns;
 		bool woken = event_wait_any(events, count, until_ns) < count;
 
-		TRY(mongo_client_check(l->call->client));
+		TRY(mongo_client_check_waiting(l->call->client));
 		if (woken || !l->key_count || clock_mono_ns() >= deadline_ns)
 			return STATUS_OK;
 	}
@@ -594,7 +596,7 @@ look_gather(struct look *l, uint64_t deadline_ns)
 	if (clock_mono_ns() >= until_ns)
 		return STATUS_OK;
 	event_wait_any(&stops, 1, until_ns);
-	return mongo_client_check(l->call->client);
+	return mongo_client_check_waiting(l->call->client);
 }
 
 static void

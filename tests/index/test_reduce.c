@@ -1,0 +1,114 @@
+/* Partial results of reduces: failures go on to the reader, and answers of functions are kept. */
+#include "common.h"
+
+#include "base/mem.h"
+#include "index/view/reduce.h"
+#include "index/view/reduce_memo.h"
+
+enum {
+	MEMO_BYTES = 1024 * 1024,
+	QUESTIONS = 500,
+};
+
+#define FIRST  STR("ebad_thing\0\"It is the first.\"")
+#define SECOND STR("eother_thing\0\"It is the second.\"")
+
+static void
+the_first_failure_is_told(void **state)
+{
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_SUM };
+	struct view_error error;
+	struct reduce_acc acc;
+	struct str result, value;
+
+	(void)state;
+	reduce_acc_init(&acc, &reduce, &work);
+	assert_int_equal(reduce_acc_partial(&acc, STR("r1")), STATUS_OK);
+	assert_int_equal(reduce_acc_partial(&acc, FIRST), STATUS_OK);
+	assert_int_equal(reduce_acc_partial(&acc, SECOND), STATUS_OK);
+	assert_int_equal(reduce_acc_result(&acc, &result), STATUS_OK);
+	assert_true(str_eq(result, FIRST));
+	assert_int_equal(reduce_finalize(&reduce, result, arena, &value, &error), STATUS_OK);
+	assert_true(str_eq(value, STR("null")));
+	assert_true(str_eq(error.name, STR("bad_thing")));
+	assert_true(str_eq(error.reason, STR("\"It is the first.\"")));
+	reduce_acc_release(&acc);
+	/* A failure has a name and a reason. */
+	assert_int_equal(reduce_finalize(&reduce, STR("ebad_thing"), arena, &value, &error),
+			 STATUS_CORRUPT);
+}
+
+static struct reduce_question
+question(size_t i)
+{
+	return (struct reduce_question){ .name = STR("f"),
+					 .rereduce = i % 2 != 0,
+					 .keys = arena_printf(arena, "[%zu]", i),
+					 .values = STR("[1]") };
+}
+
+static void
+an_answer_is_that_of_its_question(void **state)
+{
+	struct reduce_question other = question(0);
+	struct reduce_memo *memo;
+
+	(void)state;
+	assert_int_equal(reduce_memo_new(MEMO_BYTES, &memo), STATUS_OK);
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		struct reduce_question q = question(i);
+
+		assert_null(reduce_memo_find(memo, &q).ptr);
+		assert_int_equal(reduce_memo_keep(memo, &q, arena_printf(arena, "r%zu", i)),
+				 STATUS_OK);
+	}
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		struct reduce_question q = question(i);
+
+		assert_true(str_eq(reduce_memo_find(memo, &q), arena_printf(arena, "r%zu", i)));
+	}
+	other.rereduce = !other.rereduce;
+	assert_null(reduce_memo_find(memo, &other).ptr);
+	other = question(0);
+	reduce_memo_clear(memo);
+	assert_null(reduce_memo_find(memo, &other).ptr);
+	reduce_memo_free(memo);
+}
+
+static void
+answers_without_memory_are_none(void **state)
+{
+	enum status status = STATUS_NOMEM;
+
+	(void)state;
+	for (uint64_t nth = 1; status != STATUS_OK; nth++) {
+		struct reduce_question q = question(1);
+		struct reduce_memo *memo = NULL;
+
+		mem_fail_after(nth);
+		status = reduce_memo_new(MEMO_BYTES, &memo);
+		if (status == STATUS_OK)
+			status = reduce_memo_keep(memo, &q, STR("r1"));
+		mem_fail_after(0);
+		if (status == STATUS_OK)
+			assert_non_null(reduce_memo_find(memo, &q).ptr);
+		else
+			assert_int_equal(status, STATUS_NOMEM);
+		reduce_memo_free(memo);
+		assert_true(nth < 20);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_first_failure_is_told),
+		TEST(an_answer_is_that_of_its_question),
+		TEST(answers_without_memory_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
