@@ -4,6 +4,7 @@
  */
 #include "frond_pg.h"
 #include "frond_catalog.h"
+#include "frond_computed.h"
 
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -51,8 +52,7 @@ is_empty(const struct frond_table *t)
 			return false;
 		if (!frows_has_more(c))
 			return true;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 
@@ -115,16 +115,6 @@ column_named(RangeVar *relation, const char *column, const char *name, frond_run
 	CommandCounterIncrement();
 }
 
-static bool
-has_column(const struct frows_table *f, const char *name)
-{
-	for (size_t i = 0; i < f->count; i++)
-		if (f->columns[i].name.len == strlen(name) &&
-		    memcmp(f->columns[i].name.ptr, name, strlen(name)) == 0)
-			return true;
-	return false;
-}
-
 /* What frond may call a new column: a renamed one keeps its name there, and one that this
  * transaction has dropped is there until it commits. */
 static const char *
@@ -138,7 +128,7 @@ column_name_free(Oid server, const char *schema, const char *table, const char *
 		frond_fail(c);
 	PG_TRY();
 	{
-		for (int n = 1; has_column(&f, ret); n++)
+		for (int n = 1; frond_stored_column(&f, ret); n++)
 			ret = makeObjectName(name, NULL, psprintf("%d", n));
 	}
 	PG_FINALLY();
@@ -266,12 +256,15 @@ check_constraint_added(const Constraint *c)
 
 /* Whether the index has something of the column. */
 static bool
-is_of_column(const struct frond_index *index, AttrNumber attnum)
+is_of_column(const struct frond_table *t, const struct frond_index *index, AttrNumber attnum)
 {
 	Bitmapset *used = bms_copy(index->carried);
 
 	for (int i = 0; i < index->count; i++)
 		used = bms_add_member(used, index->columns[i].attnum);
+	for (int i = 0; i < t->computed_count; i++)
+		if (&t->indexes[t->computed[i].index] == index)
+			used = bms_union(used, t->computed[i].used);
 	if (bms_is_member(attnum, used))
 		return true;
 	used = NULL;
@@ -284,7 +277,7 @@ static void
 indexes_dropped(const struct frond_table *t, AttrNumber attnum)
 {
 	for (int i = 0; attnum > 0 && i < t->index_count; i++)
-		if (is_of_column(&t->indexes[i], attnum))
+		if (is_of_column(t, &t->indexes[i], attnum))
 			(void)frond_index_drop(t->relid, t->indexes[i].name, FROND_INDEX_OF_COLUMN);
 }
 
@@ -700,23 +693,36 @@ frond_alter_table(AlterTableStmt *from, frond_run_utility *run, void *arg)
 
 /* ---- RENAME ---- */
 
-/* frond's indexes keep their names: PostgreSQL's catalog would have another one. */
-static void
-check_index_renamed(const RenameStmt *from)
+/* The index of frond's that a statement renames; InvalidOid: it is something else. */
+static Oid
+index_renamed(const RenameStmt *from)
 {
 	Oid relid = from->relation && (from->renameType == OBJECT_TABCONSTRAINT ||
 				       from->renameType == OBJECT_TABLE ||
 				       from->renameType == OBJECT_INDEX)
 			    ? RangeVarGetRelid(from->relation, NoLock, true)
 			    : InvalidOid;
-	bool is_index = OidIsValid(relid) && from->renameType != OBJECT_TABCONSTRAINT &&
-			OidIsValid(frond_catalog_table_of(relid));
 
-	if (from->renameType == OBJECT_TABCONSTRAINT && OidIsValid(relid) && frond_is_table(relid))
-		is_index = constraint_type(relid, from->subname) == CONSTRAINT_UNIQUE;
-	if (is_index)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("indexes in frond keep their names"));
+	if (!OidIsValid(relid))
+		return InvalidOid;
+	if (from->renameType != OBJECT_TABCONSTRAINT)
+		return OidIsValid(frond_catalog_table_of(relid)) ? relid : InvalidOid;
+	if (!frond_is_table(relid) || constraint_type(relid, from->subname) != CONSTRAINT_UNIQUE)
+		return InvalidOid;
+	return get_relname_relid(from->subname, get_rel_namespace(relid));
+}
+
+/* It keeps its name in frond, which PostgreSQL's catalog notes. */
+static void
+index_rename(const RenameStmt *from, Oid index, frond_run_utility *run, void *arg)
+{
+	const char *stored = frond_catalog_index_stored(index);
+
+	run((Node *)copyObject(from), arg);
+	CommandCounterIncrement();
+	frond_catalog_index_renamed(index, stored);
+	CacheInvalidateRelcacheByRelid(frond_catalog_table_of(index));
+	frond_table_forget();
 }
 
 bool
@@ -724,9 +730,13 @@ frond_rename(RenameStmt *from, frond_run_utility *run, void *arg)
 {
 	AttrNumber attnum;
 	List *options;
-	Oid relid;
+	Oid relid, index;
 
-	check_index_renamed(from);
+	index = index_renamed(from);
+	if (OidIsValid(index)) {
+		index_rename(from, index, run, arg);
+		return true;
+	}
 	if (from->renameType != OBJECT_COLUMN)
 		return false;
 	relid = own_table(from->relation);

@@ -16,6 +16,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/reloptions.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
@@ -31,9 +32,13 @@
 #include "commands/defrem.h"
 #include "utils/fmgroids.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+
+/* Of an index that has another name in frond. */
+#define STORED_OPTION "frond_name"
 
 /* ---- Operator classes ---- */
 
@@ -107,11 +112,78 @@ constraint_defer(Oid relid, Oid constraint, Oid index, bool deferred)
 	frond_constraint_trigger_make(relid, constraint, "PK_ConstraintTrigger");
 }
 
+static List *
+expressions_of(const struct frond_catalog_index *index)
+{
+	List *all = NIL;
+
+	for (int i = 0; i < index->key_count; i++)
+		if (!index->columns[i].attnum)
+			all = lappend(all, index->columns[i].expression);
+	return all;
+}
+
+/* ---- What frond calls an index ---- */
+
+static Datum
+stored_option(const char *stored)
+{
+	if (!stored)
+		return (Datum)0;
+	return transformRelOptions(
+		(Datum)0,
+		list_make1(makeDefElem(STORED_OPTION, (Node *)makeString(pstrdup(stored)), -1)),
+		NULL, NULL, false, false);
+}
+
+const char *
+frond_catalog_index_stored(Oid index)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	const char *stored = NULL;
+	Datum options;
+	bool is_null;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", index);
+	options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &is_null);
+	if (!is_null)
+		stored = frond_option(untransformRelOptions(options), STORED_OPTION);
+	if (!stored)
+		stored = pstrdup(NameStr(((Form_pg_class)GETSTRUCT(tuple))->relname));
+	ReleaseSysCache(tuple);
+	return stored;
+}
+
+void
+frond_catalog_index_renamed(Oid index, const char *stored)
+{
+	Relation classes = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(index)), changed;
+	Datum values[Natts_pg_class] = { 0 };
+	bool nulls[Natts_pg_class] = { false }, replaces[Natts_pg_class] = { false };
+	int at = Anum_pg_class_reloptions - 1;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", index);
+	replaces[at] = true;
+	nulls[at] = strcmp(NameStr(((Form_pg_class)GETSTRUCT(tuple))->relname), stored) == 0;
+	if (!nulls[at])
+		values[at] = stored_option(stored);
+	changed = heap_modify_tuple(tuple, RelationGetDescr(classes), values, nulls, replaces);
+	CatalogTupleUpdate(classes, &tuple->t_self, changed);
+	table_close(classes, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+/* ---- Making rows of the catalog ---- */
+
 void
 frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
 {
-	IndexInfo *info = makeIndexInfo(index->count, index->key_count, BTREE_AM_OID, NIL,
-					index->predicate, index->unique, false, false, false);
+	IndexInfo *info = makeIndexInfo(index->count, index->key_count, BTREE_AM_OID,
+					expressions_of(index), index->predicate, index->unique,
+					false, false, false);
 	Oid collations[FROND_CATALOG_COLUMNS] = { InvalidOid };
 	Oid opclasses[FROND_CATALOG_COLUMNS] = { InvalidOid };
 	int16 options[FROND_CATALOG_COLUMNS] = { 0 };
@@ -121,16 +193,22 @@ frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
 
 	for (int i = 0; i < index->count; i++) {
 		const struct frond_catalog_column *c = &index->columns[i];
-		Form_pg_attribute a = TupleDescAttr(RelationGetDescr(rel), c->attnum - 1);
+		Form_pg_attribute a = c->attnum
+					      ? TupleDescAttr(RelationGetDescr(rel), c->attnum - 1)
+					      : NULL;
+		Node *e = (Node *)c->expression;
 
 		info->ii_IndexAttrNumbers[i] = c->attnum;
-		names = lappend(names, pstrdup(NameStr(a->attname)));
+		names = lappend(names, pstrdup(c->name ? c->name : NameStr(a->attname)));
 		if (i >= index->key_count)
 			continue;
-		collations[i] = OidIsValid(c->collation) ? c->collation : a->attcollation;
+		collations[i] = OidIsValid(c->collation) ? c->collation
+				: a                      ? a->attcollation
+							 : exprCollation(e);
 		opclasses[i] = OidIsValid(c->opclass)
 				       ? c->opclass
-				       : GetDefaultOpClass(a->atttypid, BTREE_AM_OID);
+				       : GetDefaultOpClass(a ? a->atttypid : exprType(e),
+							   BTREE_AM_OID);
 		if (c->descending)
 			options[i] = INDOPTION_DESC | INDOPTION_NULLS_FIRST;
 	}
@@ -140,7 +218,7 @@ frond_catalog_index_add(Relation rel, const struct frond_catalog_index *index)
 		flags |= INDEX_CREATE_IS_PRIMARY;
 	oid = index_create(rel, index->name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, info,
 			   names, BTREE_AM_OID, InvalidOid, collations, opclasses, options,
-			   (Datum)0, flags, 0, false, false, &constraint);
+			   stored_option(index->stored), flags, 0, false, false, &constraint);
 	if (OidIsValid(constraint))
 		depend_on_table(ConstraintRelationId, constraint, relid);
 	else

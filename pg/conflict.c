@@ -1,31 +1,35 @@
 /*
  * INSERT … ON CONFLICT. PostgreSQL looks for an index that the conflict's target names, and foreign
  * tables have none. So a target that is the primary key, or a unique index, is taken out of the
- * query before it is planned. Its columns stay in the condition of the target, where the planner
- * looks at nothing then and the plan finds them: "a IS NOT NULL AND b IS NOT NULL". The wrapper
+ * query before it is planned. The number of that index stays in the condition of the target, where
+ * the planner looks at nothing then and the plan finds it: "tableoid = 3". The wrapper
  * finds the row and evaluates SET and WHERE itself: modify.c calls frond_conflict_update().
  */
 #include "frond_pg.h"
+#include "frond_computed.h"
 #include "frond_lock.h"
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 static planner_hook_type next_planner;
 
 /* ---- The target ---- */
 
-/* The columns that the target names; NULL: it names something else. */
+/* The columns that the target names; NULL: it names expressions, or an order of its own. */
 static Bitmapset *
 target_columns(List *elements, int rti)
 {
@@ -54,57 +58,119 @@ is_key(const struct frond_table *t, const Bitmapset *named)
 	return bms_equal(named, key);
 }
 
-bool
-frond_conflict_fits(const struct frond_index *index, const Bitmapset *target)
+/* Whether a column of an index is one of the target's elements. */
+static bool
+has_element(const struct frond_table *t, List *elements, int rti, AttrNumber attnum)
 {
-	Bitmapset *columns = NULL;
+	const Expr *computed = frond_computed_of(t, attnum)
+				       ? frond_computed_expression(t, attnum, rti)
+				       : NULL;
+	ListCell *cell;
 
-	for (int i = 0; i < index->count; i++)
-		columns = bms_add_member(columns, index->columns[i].attnum);
-	return frond_index_tells_apart(index) && bms_equal(columns, target);
+	foreach (cell, elements) {
+		const InferenceElem *element = lfirst(cell);
+		const Var *var = (const Var *)element->expr;
+
+		if (OidIsValid(element->infercollid) || OidIsValid(element->inferopclass))
+			continue;
+		if (computed ? equal(computed, var)
+			     : IsA(var, Var) && var->varno == rti && var->varattno == attnum)
+			return true;
+	}
+	return false;
 }
 
 static bool
-is_unique(const struct frond_table *t, const Bitmapset *named)
+has_column(const struct frond_table *t, const struct frond_index *index, int rti, const Node *e)
 {
-	for (int i = 0; i < t->index_count; i++)
-		if (frond_conflict_fits(&t->indexes[i], named))
+	for (int i = 0; i < index->count; i++)
+		if (has_element(t, list_make1((void *)e), rti, index->columns[i].attnum))
 			return true;
 	return false;
 }
 
-/* The columns of a target that is taken, where the plan finds them. */
-static Node *
-target_kept(List *elements)
+/* Whether a unique index is of these elements, and of all rows that the condition is about. */
+static bool
+index_fits(const struct frond_table *t, const struct frond_index *index, List *elements, int rti,
+	   List *where)
 {
-	List *tests = NIL;
+	List *predicate = copyObject(index->predicate);
 	ListCell *cell;
 
-	foreach (cell, elements) {
-		NullTest *test = makeNode(NullTest);
-
-		test->arg = copyObject((Expr *)((InferenceElem *)lfirst(cell))->expr);
-		test->nulltesttype = IS_NOT_NULL;
-		test->location = -1;
-		tests = lappend(tests, test);
-	}
-	return (Node *)make_ands_explicit(tests);
+	if (!index->is_unique || !index->is_usable)
+		return false;
+	for (int i = 0; i < index->count; i++)
+		if (!has_element(t, elements, rti, index->columns[i].attnum))
+			return false;
+	foreach (cell, elements)
+		if (!has_column(t, index, rti, lfirst(cell)))
+			return false;
+	ChangeVarNodes((Node *)predicate, 1, rti, 0);
+	return !predicate || predicate_implied_by(predicate, where, false);
 }
 
-Bitmapset *
-frond_conflict_target(const OnConflictExpr *conflict)
+/* The deferrable UNIQUE of these columns, by its place; less than 0: there is none. */
+static int
+deferred_at(const struct frond_table *t, const Bitmapset *named)
 {
-	Bitmapset *found = NULL, *target = NULL;
-	int at = -1;
+	for (int i = 0; i < t->reference_count; i++) {
+		const struct frond_reference *r = &t->references[i];
+		Bitmapset *own = NULL;
 
-	if (conflict->arbiterElems || !conflict->arbiterWhere)
-		return NULL;
-	pull_varattnos(conflict->arbiterWhere,
-		       (Index)bms_next_member(pull_varnos(NULL, conflict->arbiterWhere), -1),
-		       &found);
-	while ((at = bms_next_member(found, at)) >= 0)
-		target = bms_add_member(target, at + FirstLowInvalidHeapAttributeNumber);
-	return target;
+		for (int j = 0; j < r->count; j++)
+			own = bms_add_member(own, r->own[j]);
+		if (r->is_unique && bms_equal(own, named))
+			return i;
+	}
+	return -1;
+}
+
+/* False: there is nothing that fits. */
+static bool
+target_find(const struct frond_table *t, List *elements, int rti, List *where, uint32 *ret)
+{
+	const Bitmapset *named = target_columns(elements, rti);
+	int deferred = named ? deferred_at(t, named) : -1;
+
+	*ret = FROND_TARGET_DEFERRED + (uint32)deferred;
+	if (deferred >= 0)
+		return true;
+	*ret = FROND_TARGET_KEY;
+	if (named && is_key(t, named))
+		return true;
+	for (int i = 0; i < t->index_count; i++)
+		if (index_fits(t, &t->indexes[i], elements, rti, where)) {
+			*ret = t->indexes[i].number;
+			return true;
+		}
+	return false;
+}
+
+/* The number of a target that is taken, where the plan finds it. */
+static Node *
+target_kept(uint32 target, int rti)
+{
+	Var *table = makeVar(rti, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0);
+	Const *number = makeConst(OIDOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(target),
+				  false, true);
+
+	return (Node *)make_opclause(lookup_type_cache(OIDOID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID,
+				     false, (Expr *)table, (Expr *)number, InvalidOid, InvalidOid);
+}
+
+bool
+frond_conflict_target(const OnConflictExpr *conflict, uint32 *ret)
+{
+	const Node *kept = conflict->arbiterWhere;
+
+	if (conflict->arbiterElems || !kept)
+		return false;
+	/* The planner makes a list of conditions. */
+	if (IsA(kept, List))
+		kept = linitial((const List *)kept);
+	*ret = DatumGetObjectId(
+		lsecond_node(Const, castNode(OpExpr, (Node *)kept)->args)->constvalue);
+	return true;
 }
 
 /* The target that ON CONSTRAINT is: the columns of the constraint. */
@@ -138,11 +204,10 @@ target_take(Query *query)
 	OnConflictExpr *conflict = query->onConflict;
 	const struct frond_table *t;
 	const RangeTblEntry *rte;
-	List *elements;
-	Bitmapset *named;
+	List *elements, *where;
+	uint32 target;
 
-	if (!conflict || conflict->arbiterWhere ||
-	    (!conflict->arbiterElems && !OidIsValid(conflict->constraint)))
+	if (!conflict || (!conflict->arbiterElems && !OidIsValid(conflict->constraint)))
 		return;
 	rte = rt_fetch(query->resultRelation, query->rtable);
 	if (rte->relkind != RELKIND_FOREIGN_TABLE || !frond_is_table(rte->relid))
@@ -151,11 +216,13 @@ target_take(Query *query)
 	elements = OidIsValid(conflict->constraint)
 			   ? elements_of_constraint(conflict->constraint, rte,
 						    query->resultRelation)
-			   : conflict->arbiterElems;
-	named = target_columns(elements, query->resultRelation);
-	if (!named || (!is_key(t, named) && !is_unique(t, named)))
+			   : (List *)eval_const_expressions(
+				     NULL, (Node *)copyObject(conflict->arbiterElems));
+	where = make_ands_implicit(canonicalize_qual(
+		(Expr *)eval_const_expressions(NULL, copyObject(conflict->arbiterWhere)), false));
+	if (!target_find(t, elements, query->resultRelation, where, &target))
 		return;
-	conflict->arbiterWhere = target_kept(elements);
+	conflict->arbiterWhere = target_kept(target, query->resultRelation);
 	conflict->arbiterElems = NIL;
 	conflict->constraint = InvalidOid;
 }
@@ -192,28 +259,19 @@ frond_conflict_init(void)
 
 bool
 frond_conflict_find(const struct frond_table *t, Oid user, const struct frond_index *index,
-		    TupleTableSlot *slot, struct frows_value *ret_key)
+		    const struct frows_value *values, struct frows_value *ret_key)
 {
-	struct frows_value equal[FROWS_KEY_COLUMNS], place = { NULL, 0 };
+	struct frows_value place = { NULL, 0 };
 	uint32 columns[FROWS_KEY_COLUMNS];
 	struct frows_scan scan = { .of = frond_table_of(t),
 				   .index = index->number,
 				   .columns = columns,
 				   .column_count = t->key_count,
-				   .equal = equal,
+				   .equal = values,
 				   .equal_count = index->count,
 				   .rows = 1 };
 	struct frows *c = frond_link_inside(t->server, user, true);
-	bool is_null;
 
-	for (int i = 0; i < index->count; i++) {
-		AttrNumber attnum = index->columns[i].attnum;
-		Datum d = slot_getattr(slot, attnum, &is_null);
-
-		if (is_null)
-			return false;
-		equal[i] = frond_value_put(&t->columns[attnum - 1], d);
-	}
 	for (int i = 0; i < t->key_count; i++)
 		columns[i] = frond_key_column(t, i)->id;
 	for (;;) {
@@ -223,13 +281,10 @@ frond_conflict_find(const struct frond_table *t, Oid user, const struct frond_in
 			break;
 		if (!frows_has_more(c))
 			return false;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 	for (int i = 0; i < t->key_count; i++)
-		if (ret_key[i].len > 0)
-			ret_key[i].ptr = memcpy(palloc(ret_key[i].len), ret_key[i].ptr,
-						ret_key[i].len);
+		ret_key[i] = frond_value_copy(ret_key[i]);
 	return true;
 }
 

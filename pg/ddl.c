@@ -57,6 +57,7 @@ struct utility {
 
 bool frond_at_top_level;
 bool frond_in_utility;
+bool frond_in_definition;
 
 static ProcessUtility_hook_type next_utility;
 static ExecutorStart_hook_type next_executor_start;
@@ -945,6 +946,15 @@ utility_run(const struct utility *u)
 	run_next(u);
 }
 
+static bool
+keeps_query(const Node *statement)
+{
+	return IsA(statement, ViewStmt) || IsA(statement, RuleStmt) ||
+	       IsA(statement, CreateFunctionStmt) ||
+	       (IsA(statement, CreateTableAsStmt) &&
+		((const CreateTableAsStmt *)statement)->objtype == OBJECT_MATVIEW);
+}
+
 static void
 at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 	   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
@@ -952,7 +962,7 @@ at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 {
 	struct utility u = { planned, text,        read_only_tree, context,
 			     params,  environment, dest,           completion };
-	bool was = frond_at_top_level, was_in = frond_in_utility;
+	bool was = frond_at_top_level, was_in = frond_in_utility, was_def = frond_in_definition;
 
 	if (!IsTransactionState()) {
 		run_next(&u);
@@ -960,6 +970,7 @@ at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 	}
 	frond_at_top_level = context == PROCESS_UTILITY_TOPLEVEL;
 	frond_in_utility = true;
+	frond_in_definition = keeps_query(planned->utilityStmt);
 	PG_TRY();
 	{
 		utility_run(&u);
@@ -968,6 +979,7 @@ at_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
 	{
 		frond_at_top_level = was;
 		frond_in_utility = was_in;
+		frond_in_definition = was_def;
 	}
 	PG_END_TRY();
 }

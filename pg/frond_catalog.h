@@ -37,11 +37,14 @@ Oid frond_index_find(List *name);
 /* An index, or a primary key, as PostgreSQL's catalog has it. */
 struct frond_catalog_index {
 	const char *name;
+	const char *stored; /* what frond calls it; NULL: the same */
 	bool unique, is_primary, is_constraint;
 	bool deferrable, deferred; /* of a UNIQUE constraint */
 	int key_count, count;      /* without, and with what it includes */
 	struct frond_catalog_column {
-		AttrNumber attnum;
+		AttrNumber attnum; /* 0: of an expression */
+		Expr *expression;
+		const char *name; /* what PostgreSQL calls it; NULL: as the table's column */
 		bool descending;
 		Oid collation, opclass; /* InvalidOid: the column's, and its type's */
 	} columns[FROND_CATALOG_COLUMNS];
@@ -57,6 +60,9 @@ Oid frond_catalog_table_of(Oid index);
 /* Drops an index from the catalog; one that a constraint needs only with that (`is_constraint`).
  * False: the catalog does not have it. */
 bool frond_catalog_index_drop(Oid relid, const char *name, bool is_constraint);
+/* What frond calls an index of the catalog: it keeps its name there when it is renamed. */
+const char *frond_catalog_index_stored(Oid index);
+void frond_catalog_index_renamed(Oid index, const char *stored);
 /* The indexes that the catalog has of a table, with its primary key: OIDs. */
 List *frond_catalog_index_oids(Oid relid);
 /* The operator class of that name, or InvalidOid: it has another order than frond's indexes. */

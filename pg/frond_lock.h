@@ -23,6 +23,14 @@ bool frond_lock_take(const struct frond_table *t, const struct frows_value *key,
  * one has begun to read, or if transactions wait for each other; with 55P03 after the timeout. */
 void frond_lock_wait(const struct frond_table *t, Oid user, const struct frows_value *key,
 		     LOCKMODE mode);
+/*
+ * The same of a row that is read right behind it, with whose request the transaction moves on to
+ * what is committed by then. True: it was waited for, and frond_lock_check() has to follow the
+ * read. That fails as frond_lock_wait() does.
+ */
+bool frond_lock_ahead(const struct frond_table *t, Oid user, const struct frows_value *key,
+		      LOCKMODE mode);
+void frond_lock_check(const struct frond_table *t, Oid user, const struct frows_value *key);
 /* The lock that a scan of this relation takes of keys that it knows before it reads; or NoLock. */
 LOCKMODE frond_lock_beforehand(const EState *estate, Index rti);
 /* A subtransaction of this level has aborted, or the transaction has ended; one has committed. */

@@ -77,9 +77,11 @@ struct frows *frond_link_beside(Oid server, Oid user);
 void frond_link_wrote(Oid server, Oid user, size_t bytes, bool ahead);
 
 /* The transaction reads what is committed now, if all that it has read is still so. False: it reads
- * what it did before. The second one does so with its next request. */
+ * what it did before. The second one does so with its next request, behind which the third one
+ * tells whether. */
 bool frond_link_refresh(Oid server, Oid user);
 void frond_link_refresh_later(Oid server, Oid user);
+bool frond_link_refreshed(Oid server, Oid user);
 /* Whether a transaction with this connection is open; whether it has changed rows. */
 bool frond_link_is_open(Oid server, Oid user);
 bool frond_link_has_written(Oid server, Oid user);
@@ -154,13 +156,19 @@ struct frond_key_column {
 	bool descending;
 };
 
+struct frond_computed;
+struct frond_push; /* frond_push.h */
+
 /* An index of frond's, which PostgreSQL's catalog does not have. */
 struct frond_index {
 	uint32 number;
-	const char *name;
+	const char *name;   /* as PostgreSQL knows it */
+	const char *stored; /* in frond: what it was called when it was made */
+	Oid oid;            /* InvalidOid: PostgreSQL's catalog lacks it */
 	bool is_unique;
-	bool is_usable; /* rows can be found by it */
-	int count;      /* 0 of one that only Cassandra's clients can use */
+	bool is_usable;  /* rows can be found by it */
+	bool has_groups; /* rows with equal values in its first columns lie together in it */
+	int count;       /* 0 of one that only Cassandra's clients can use */
 	struct frond_key_column columns[FROWS_KEY_COLUMNS];
 	bool ordered[FROWS_KEY_COLUMNS]; /* its entries are in PostgreSQL's order */
 	List *predicate;                 /* of rows that have entries: Vars have the number 1 */
@@ -191,7 +199,11 @@ struct frond_table {
 	const char *schema, *table; /* in frond */
 	uint8 id[FROWS_ID_BYTES];
 	int natts;
-	struct frond_column *columns; /* by attnum - 1 */
+	/* By attnum - 1. Behind PostgreSQL's columns are those that indexes compute. */
+	struct frond_column *columns;
+	int computed_count;
+	struct frond_computed *computed; /* frond_computed.h */
+	bool is_computed_elsewhere;      /* another PostgreSQL computes some: no row is written */
 	int key_count, hash_count;
 	struct frond_key_column key[FROWS_KEY_COLUMNS];
 	bool has_hidden_key;
@@ -221,12 +233,15 @@ void frond_table_forget(void);
 bool frond_is_table(Oid relid);
 /* The names that a table has in frond, and its server. */
 void frond_table_names(Oid relid, Oid *ret_server, const char **ret_schema, const char **ret_table);
+/* The column that frond has by that name; NULL: it has none. */
+const struct frows_column *frond_stored_column(const struct frows_table *f, const char *name);
 /* The name of a column in frond. */
 const char *frond_column_name(Relation rel, AttrNumber attnum);
 struct frows_of frond_table_of(const struct frond_table *t);
-/* An index of the table by its number, or by its name; NULL: there is none. */
+/* An index of the table by its number, its name, or its name in frond; NULL: there is none. */
 const struct frond_index *frond_index_numbered(const struct frond_table *t, uint32 number);
 const struct frond_index *frond_index_named(const struct frond_table *t, const char *name);
+const struct frond_index *frond_index_stored(const struct frond_table *t, const char *stored);
 /* The column of the key. */
 const struct frond_column *frond_key_column(const struct frond_table *t, int key);
 /* The person as whom all queries ask frond, in place of their own; InvalidOid: none. */
@@ -243,75 +258,9 @@ const char *frond_type_of_kind(enum frows_kind kind);
 void frond_column_set_type(struct frond_column *c, Oid type, int32 typmod);
 struct frows_value frond_value_put(const struct frond_column *c, Datum d);
 Datum frond_value_get(const struct frond_column *c, struct frows_value v);
-
-/* ---- What is pushed down (push.c) ---- */
-
-enum frond_place {
-	FROND_EQUAL,  /* a column of the key has this value; of an index: or is null */
-	FROND_IN,     /* … one of these */
-	FROND_BOUND,  /* the column of the key behind those lies there */
-	FROND_FILTER, /* any column */
-};
-
-enum frond_op {
-	FROND_LT,
-	FROND_LE,
-	FROND_EQ,
-	FROND_GE,
-	FROND_GT,
-	FROND_NULL,
-	FROND_NOT_NULL
-};
-
-struct frond_test {
-	enum frond_place place;
-	enum frond_op op;
-	AttrNumber attnum;
-	Expr *clause;
-	Expr *value;     /* NULL for the last two operators */
-	Oid type;        /* of the value */
-	bool is_implied; /* it follows from the condition, which is another one */
-};
-
-/* What a scan asks of frond. */
-struct frond_push {
-	const struct frond_index *index; /* by which rows are found; NULL: by the key */
-	List *tests; /* of struct frond_test, in the order of the key, then filters */
-	int equal; /* columns of the key, or of the index, that have one value, or one of several */
-	bool has_in;
-	bool has_null;     /* one of these is null */
-	bool is_whole_key; /* each value of the key has one row at most */
-	bool is_exact;     /* nothing is left to PostgreSQL */
-};
-
-/* `clauses`: expressions, or RestrictInfos. */
-void frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond_index *index,
-		     List *clauses, struct frond_push *ret);
-/* The same by an index: false if it may lack rows that the clauses ask for. */
-bool frond_push_make_index(RelOptInfo *rel, const struct frond_table *t,
-			   const struct frond_index *index, List *clauses, struct frond_push *ret);
-/* Whether one row at most passes. */
-bool frond_push_is_one(const struct frond_push *push);
-/* The tests as a plan has them, their values, and the clauses that they are. */
-List *frond_push_plan(const struct frond_push *push, List **ret_values, List **ret_clauses);
-/* The column of the relation that an expression is, or NULL. */
-const struct frond_column *frond_push_column(RelOptInfo *rel, const struct frond_table *t, Expr *e,
-					     AttrNumber *ret);
-/* Whether an operator compares two values of the column as frond does; *ret: how. */
-bool frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum frond_op *ret);
-/* Whether an operator takes two values of the column for equal exactly if frond does. */
-bool frond_push_equals(const struct frond_column *c, Oid opno, Oid collation);
-/* Whether rows come in the order of these pathkeys, forwards, or with *ret_reverse backwards. */
-bool frond_push_order(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
-		      const struct frond_push *push, List *pathkeys, bool *ret_reverse);
-
-/* ---- What conditions imply (implied.c) ---- */
-
-/*
- * Comparisons of its first argument that follow from a call of an operator or a function, as
- * OpExprs; NIL: none is known. *ret_exact: it follows from them, too.
- */
-List *frond_implied(Expr *clause, bool *ret_exact);
+/* A copy in the current memory context of a value, or of the place of a scan, which was the
+ * connection's. */
+struct frows_value frond_value_copy(struct frows_value v);
 
 /* ---- Scans: plan.c, scan.c ---- */
 
@@ -335,6 +284,8 @@ ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, Fore
 const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
 /* What it costs that frond reads the rows. */
 Cost frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push);
+/* What it costs that frond counts rows of groups by their entries. */
+Cost frond_plan_counted(double rows, double groups);
 /* What it costs that so many rows come here. */
 Cost frond_plan_sent(double rows);
 /* By the key or an index: what costs the least. */
@@ -353,7 +304,7 @@ void frond_scan_forget(int level);
 void frond_scan_rise(int level);
 void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
 
-/* ---- Writes (modify.c) ---- */
+/* ---- Writes (modify.c, truncate.c) ---- */
 
 void frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation rel);
 List *frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan);
@@ -389,14 +340,18 @@ enum frond_conflict {
 };
 
 void frond_conflict_init(void);
-/* The columns of a target that target_take() has kept, as attnums; NULL: there is none. */
-Bitmapset *frond_conflict_target(const OnConflictExpr *conflict);
-/* Whether a unique index is the one of such columns. */
-bool frond_conflict_fits(const struct frond_index *index, const Bitmapset *target);
-/* The key of the row that has the values of the slot in a unique index, copied. False: there is
- * none. */
+
+/* Targets that are no index: the key; and deferrable constraints, which nothing can look at in
+ * time. Their numbers are this one and their places in the table's references. */
+#define FROND_TARGET_KEY      0
+#define FROND_TARGET_DEFERRED ((uint32)PG_INT32_MAX)
+
+/* The target that target_take() has kept: the number of a unique index, or one of the above.
+ * False: there is none. */
+bool frond_conflict_target(const OnConflictExpr *conflict, uint32 *ret);
+/* The key of the row that has these values in a unique index, copied. False: there is none. */
 bool frond_conflict_find(const struct frond_table *t, Oid user, const struct frond_index *index,
-			 TupleTableSlot *slot, struct frows_value *ret_key);
+			 const struct frows_value *values, struct frows_value *ret_key);
 /* What DO UPDATE makes of the row that has this key; `slot`: the one that was to be inserted. */
 enum frond_conflict frond_conflict_update(const struct frond_table *t, Oid user, ResultRelInfo *rel,
 					  ExprContext *context, const struct frows_value *key,
@@ -471,6 +426,8 @@ void frond_ddl_init(void);
 extern bool frond_at_top_level;
 /* A statement runs that is none of the planner's: what is planned now is a part of it. */
 extern bool frond_in_utility;
+/* One that keeps a query, such as CREATE VIEW. */
+extern bool frond_in_definition;
 
 /* ---- What else there is (import.c) ---- */
 

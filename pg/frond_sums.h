@@ -16,8 +16,9 @@ void frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *sc
 		      RelOptInfo *rel, void *extra);
 ForeignScan *frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer);
 
-/* `plans`: FROND_PRIVATE_SUMS; `groups`: FROND_PRIVATE_GROUPS. */
-struct frond_sums *frond_sums_new(List *plans, List *groups, const struct frond_table *t);
+/* `plans`: FROND_PRIVATE_SUMS; `groups`: FROND_PRIVATE_GROUPS, of the index; NULL: of the key. */
+struct frond_sums *frond_sums_new(List *plans, List *groups, const struct frond_table *t,
+				  const struct frond_index *index);
 void frond_sums_ask(const struct frond_sums *s, struct frows_scan *scan);
 void frond_sums_clear(struct frond_sums *s);
 /* The page that the connection has. */

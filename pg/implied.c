@@ -6,6 +6,7 @@
  * collation of their column is.
  */
 #include "frond_pg.h"
+#include "frond_push.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"

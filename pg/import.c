@@ -1,5 +1,6 @@
 /* IMPORT FOREIGN SCHEMA: the tables that frond has, whoever made them. ANALYZE: a sample. */
 #include "frond_pg.h"
+#include "frond_computed.h"
 
 #include "access/htup_details.h"
 #include "commands/vacuum.h"
@@ -54,6 +55,8 @@ table_text(const struct frows_table *t, const char *schema, const char *table, c
 		const char *type = frond_type_of_kind(c->kind), *name = text_copy(c->name);
 
 		if (i == 0 && t->key_count == 1 && strcmp(name, FROND_HIDDEN_KEY) == 0)
+			continue;
+		if (frond_computed_is(name, strlen(name)))
 			continue;
 		if (!type && i < t->key_count)
 			return NULL;
@@ -116,8 +119,7 @@ rows_count(const struct frond_table *t)
 		rows += (double)frows_scan_sums(c, &none);
 		if (!frows_has_more(c))
 			return rows;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 
@@ -169,8 +171,7 @@ sample(Relation rel, int level, HeapTuple *rows, int most, double *total, double
 			rows[count++] = row_form(t, rel, values, attnums, (int)scan.column_count);
 		if (count == most || !frows_has_more(c))
 			return count;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 

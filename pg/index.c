@@ -5,9 +5,12 @@
  */
 #include "frond_pg.h"
 #include "frond_catalog.h"
+#include "frond_computed.h"
+#include "frond_push.h"
 
 #include "access/genam.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -20,11 +23,14 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "parser/parse_target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -36,6 +42,7 @@
 
 enum {
 	BUILD_PAUSE_US = 20 * 1000, /* between two questions about a build that others do */
+	FOR_CONDITION = -1,         /* what is computed is no column of the index */
 };
 
 /* An index that is to be. */
@@ -44,6 +51,8 @@ struct making {
 	const struct frond_table *t;
 	struct frows_index index;
 	struct frows_index_column columns[FROWS_KEY_COLUMNS];
+	List *computed; /* what frond keeps for it in columns of its own: expressions, … */
+	int computed_for[FROWS_KEY_COLUMNS + 1]; /* … each for this column, or its condition */
 	uint32 included[FROWS_KEY_COLUMNS];
 	struct frows_condition conditions[FROWS_KEY_COLUMNS];
 	StringInfoData names; /* of the columns, for the name of the index */
@@ -72,6 +81,27 @@ column_named(const struct making *m, const char *name)
 	return &m->t->columns[attnum - 1];
 }
 
+static void
+check_deterministic(Oid collation, const char *column)
+{
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("the column \"%s\" cannot be in an index: its collation takes "
+			       "different texts for equal",
+			       column));
+}
+
+static void fail_order(const char *column, Oid type) pg_attribute_noreturn();
+
+static void
+fail_order(const char *column, Oid type)
+{
+	ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		errmsg("the column \"%s\" cannot be in an index: frond does not know the order of "
+		       "%s",
+		       column, format_type_be(type)));
+}
+
 /* Gives the collation of the column in the index. */
 static Oid
 check_collation(const struct making *m, const IndexElem *e)
@@ -81,11 +111,7 @@ check_collation(const struct making *m, const IndexElem *e)
 
 	if (e->collation)
 		collation = get_collation_oid(e->collation, false);
-	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("the column \"%s\" cannot be in an index: its collation takes "
-			       "different texts for equal",
-			       e->name));
+	check_deterministic(collation, e->name);
 	return collation;
 }
 
@@ -100,25 +126,112 @@ check_opclass(const IndexElem *e, Oid type)
 	return opclass;
 }
 
+/* The expression, or condition, of a statement: its Vars have the number 1. */
+static Node *
+expression_analyze(const struct making *m, Node *raw, ParseExprKind kind)
+{
+	ParseState *state = make_parsestate(NULL);
+	ParseNamespaceItem *item = addRangeTableEntryForRelation(state, m->rel, AccessShareLock,
+								 NULL, false, true);
+	Node *e;
+
+	addNSItemToQuery(state, item, false, true, true);
+	e = kind == EXPR_KIND_INDEX_PREDICATE ? transformWhereClause(state, raw, kind, "WHERE")
+					      : transformExpr(state, raw, kind);
+	assign_expr_collations(state, e);
+	return e;
+}
+
+/* Takes something that frond shall keep, for a column of the index, or FOR_CONDITION. */
 static void
-column_take(struct making *m, const IndexElem *e)
+computed_take(struct making *m, Node *e, int column)
+{
+	Bitmapset *used = NULL;
+
+	if (contain_mutable_functions((Node *)expression_planner((Expr *)copyObject(e))))
+		ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			errmsg("functions in index %s must be marked IMMUTABLE",
+			       column == FOR_CONDITION ? "predicate" : "expression"));
+	pull_varattnos(e, 1, &used);
+	if (bms_next_member(used, -1) >= 0 &&
+	    bms_next_member(used, -1) <= 0 - FirstLowInvalidHeapAttributeNumber)
+		refuse("system columns or whole rows");
+	m->computed_for[list_length(m->computed)] = column;
+	m->computed = lappend(m->computed, eval_const_expressions(NULL, copyObject(e)));
+}
+
+static bool
+has_column_named(const struct making *m, const char *name)
+{
+	for (int i = 0; i < m->catalog.count; i++)
+		if (strcmp(m->catalog.columns[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* What PostgreSQL calls a column of the index: `base`, with a number where another has it. */
+static const char *
+column_name(const struct making *m, const char *base)
+{
+	const char *name = base;
+
+	for (int n = 1; has_column_named(m, name); n++)
+		name = makeObjectName(base, NULL, psprintf("%d", n));
+	return name;
+}
+
+static void
+expression_take(struct making *m, const IndexElem *e, Node *expression)
+{
+	struct frond_catalog_column *to = &m->catalog.columns[m->catalog.count];
+	Oid type = exprType(expression), collation = exprCollation(expression);
+	const char *name = e->indexcolname ? e->indexcolname : FigureIndexColname(e->expr);
+
+	name = column_name(m, name ? name : "expr");
+	if (e->collation)
+		collation = get_collation_oid(e->collation, false);
+	check_deterministic(collation, name);
+	if (frond_kind_of(getBaseType(type)) == FROWS_OTHER)
+		fail_order(name, type);
+	*to = (struct frond_catalog_column){
+		.expression = (Expr *)expression,
+		.name = name,
+		.descending = e->ordering == SORTBY_DESC,
+		.collation = collation,
+		.opclass = check_opclass(e, getBaseType(type)),
+	};
+	computed_take(m, expression, (int)m->index.count);
+	m->catalog.key_count = ++m->catalog.count;
+	m->columns[m->index.count++] = (struct frows_index_column){ .descending = e->ordering ==
+										  SORTBY_DESC };
+	appendStringInfo(&m->names, "%s%s", m->names.len ? "_" : "", name);
+}
+
+static void
+column_take(struct making *m, IndexElem *e)
 {
 	struct frond_catalog_column *to = &m->catalog.columns[m->catalog.count];
 	const struct frond_column *c;
 
-	if (!e->name)
-		refuse("expressions");
 	if (m->index.count == FROWS_KEY_COLUMNS)
 		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
 			errmsg("an index has %d columns at most", FROWS_KEY_COLUMNS));
+	if (!e->name) {
+		Node *expression = expression_analyze(m, e->expr, EXPR_KIND_INDEX_EXPRESSION);
+
+		if (IsA(expression, Var) && ((Var *)expression)->varattno > 0) {
+			e->name = get_attname(m->t->relid, ((Var *)expression)->varattno, false);
+		} else {
+			expression_take(m, e, expression);
+			return;
+		}
+	}
 	c = column_named(m, e->name);
 	if (c->kind == FROWS_OTHER)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("the column \"%s\" cannot be in an index: frond does not know the "
-			       "order of %s",
-			       e->name, format_type_be(c->type)));
+		fail_order(e->name, c->type);
 	*to = (struct frond_catalog_column){
 		.attnum = get_attnum(m->t->relid, e->name),
+		.name = column_name(m, e->name),
 		.descending = e->ordering == SORTBY_DESC,
 		.collation = check_collation(m, e),
 		.opclass = check_opclass(e, c->type),
@@ -127,7 +240,7 @@ column_take(struct making *m, const IndexElem *e)
 	m->columns[m->index.count++] = (struct frows_index_column){
 		.id = c->id, .descending = e->ordering == SORTBY_DESC
 	};
-	appendStringInfo(&m->names, "%s%s", m->names.len ? "_" : "", e->name);
+	appendStringInfo(&m->names, "%s%s", m->names.len ? "_" : "", to->name);
 }
 
 static void
@@ -139,7 +252,11 @@ included_take(struct making *m, const IndexElem *e)
 		ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
 			errmsg("an index includes %d columns at most", FROWS_KEY_COLUMNS));
 	m->included[m->index.included_count++] = column_named(m, e->name)->id;
-	m->catalog.columns[m->catalog.count++].attnum = get_attnum(m->t->relid, e->name);
+	m->catalog.columns[m->catalog.count] = (struct frond_catalog_column){
+		.attnum = get_attnum(m->t->relid, e->name),
+		.name = column_name(m, e->name),
+	};
+	m->catalog.count++;
 }
 
 /* ---- WHERE ---- */
@@ -148,14 +265,8 @@ included_take(struct making *m, const IndexElem *e)
 static List *
 where_analyze(struct making *m, Node *raw)
 {
-	ParseState *state = make_parsestate(NULL);
-	ParseNamespaceItem *item = addRangeTableEntryForRelation(state, m->rel, AccessShareLock,
-								 NULL, false, true);
-	Node *where;
+	Node *where = expression_analyze(m, raw, EXPR_KIND_INDEX_PREDICATE);
 
-	addNSItemToQuery(state, item, false, true, true);
-	where = transformWhereClause(state, raw, EXPR_KIND_INDEX_PREDICATE, "WHERE");
-	assign_expr_collations(state, where);
 	m->spec = deparse_expression(
 		where, deparse_context_for(RelationGetRelationName(m->rel), m->t->relid), false,
 		false);
@@ -163,20 +274,13 @@ where_analyze(struct making *m, Node *raw)
 		canonicalize_qual((Expr *)eval_const_expressions(NULL, where), false));
 }
 
-/* An index with a condition that frond does not know has all rows: what it is looked for by has to
- * hold all the same. A unique one would compare rows that it is not about. */
+/* A condition that frond does not know is computed here, and frond looks whether it is true. */
 static void
-where_leave_out(struct making *m)
+where_compute(struct making *m)
 {
-	if (m->catalog.unique)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("frond cannot choose rows of an index by %s", m->spec),
-			errdetail("Columns are compared with constants by <, <=, =, >=, >, or with "
-				  "IS NOT NULL, and all conditions have to hold."));
-	ereport(NOTICE, errmsg("frond cannot choose rows of an index by %s, so it has all of them",
-			       m->spec));
-	m->index.condition_count = 0;
-	m->spec = NULL;
+	computed_take(m, (Node *)make_ands_explicit(copyObject(m->catalog.predicate)),
+		      FOR_CONDITION);
+	m->index.condition_count = 1;
 }
 
 /* The constant as the column has it; one without bytes: it cannot have it, or frond does not
@@ -245,12 +349,12 @@ where_take(struct making *m, Node *raw)
 	m->catalog.predicate = where_analyze(m, raw);
 	frond_push_make(rel, m->t, NULL, copyObject(m->catalog.predicate), &push);
 	if (!push.is_exact || list_length(push.tests) > FROWS_KEY_COLUMNS) {
-		where_leave_out(m);
+		where_compute(m);
 		return;
 	}
 	foreach (cell, push.tests)
 		if (!condition_take(m, lfirst(cell))) {
-			where_leave_out(m);
+			where_compute(m);
 			return;
 		}
 }
@@ -278,7 +382,7 @@ static bool
 name_is_taken(const struct making *m, const char *name)
 {
 	return OidIsValid(get_relname_relid(name, RelationGetNamespace(m->rel))) ||
-	       index_is_there(m->t->server, m->t->schema, name, NULL);
+	       frond_index_named(m->t, name);
 }
 
 /* table_column_idx, with a number behind it where there is one already. */
@@ -287,7 +391,8 @@ name_choose(const struct making *m, const char *label)
 {
 	const char *name = makeObjectName(RelationGetRelationName(m->rel), m->names.data, label);
 
-	for (int n = 1; name_is_taken(m, name); n++)
+	for (int n = 1;
+	     name_is_taken(m, name) || index_is_there(m->t->server, m->t->schema, name, NULL); n++)
 		name = makeObjectName(RelationGetRelationName(m->rel), m->names.data,
 				      psprintf("%s%d", label, n));
 	return name;
@@ -302,16 +407,6 @@ fail_equal(const struct making *m)
 		errmsg("could not create unique index \"%.*s\"", (int)m->index.name.len,
 		       m->index.name.ptr),
 		errdetail("Several rows have the same values."));
-}
-
-static AttrNumber
-attnum_of_id(const struct frond_table *t, uint32 id)
-{
-	int i = 0;
-
-	while (i < t->natts && (!t->columns[i].is_there || t->columns[i].id != id))
-		i++;
-	return (AttrNumber)(i + 1);
 }
 
 /* Waits until all rows have their entries. What was made goes if this fails. */
@@ -346,21 +441,24 @@ check_unique(const struct making *m)
 {
 	const char *table = quote_qualified_identifier(
 		get_namespace_name(RelationGetNamespace(m->rel)), RelationGetRelationName(m->rel));
+	List *context = deparse_context_for(RelationGetRelationName(m->rel), m->t->relid);
 	StringInfoData columns, present;
 
-	if (m->index.condition_count)
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			errmsg("a transaction that has changed rows in frond cannot make a unique "
-			       "index with WHERE"));
 	initStringInfo(&columns);
 	initStringInfo(&present);
 	for (size_t i = 0; i < m->index.count; i++) {
-		const char *name = quote_identifier(
-			get_attname(m->t->relid, attnum_of_id(m->t, m->columns[i].id), false));
+		const struct frond_catalog_column *c = &m->catalog.columns[i];
+		const char *name = c->attnum ? quote_identifier(
+						       get_attname(m->t->relid, c->attnum, false))
+					     : psprintf("(%s)",
+							deparse_expression((Node *)c->expression,
+									   context, false, false));
 
 		appendStringInfo(&columns, "%s%s", i ? ", " : "", name);
 		appendStringInfo(&present, "%s%s IS NOT NULL", i ? " AND " : "", name);
 	}
+	if (m->spec)
+		appendStringInfo(&present, " AND (%s)", m->spec);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "no SPI");
 	(void)SPI_execute(
@@ -370,6 +468,41 @@ check_unique(const struct making *m)
 	if (SPI_processed)
 		fail_equal(m);
 	SPI_finish();
+}
+
+/* What frond calls it: a renamed index keeps its name there. */
+static const char *
+stored_choose(const struct making *m, const char *name)
+{
+	const char *ret = name;
+
+	for (int n = 1; index_is_there(m->t->server, m->t->schema, ret, NULL); n++)
+		ret = makeObjectName(name, NULL, psprintf("%d", n));
+	return ret;
+}
+
+/* Makes columns in frond for what is computed, fills them, and has the index be of them. */
+static void
+computed_make(struct making *m, struct frows *c)
+{
+	uint8 *yes = palloc(1);
+	uint32 *ids = palloc(list_length(m->computed) * sizeof(*ids));
+
+	frond_computed_make(c, m->t, m->computed, ids);
+	for (int i = 0; i < list_length(m->computed); i++) {
+		int column = m->computed_for[i];
+
+		if (column != FOR_CONDITION) {
+			m->columns[column].id = ids[i];
+			continue;
+		}
+		*yes = true;
+		m->conditions[0] = (struct frows_condition){ .column = ids[i],
+							     .op = FROWS_CONDITION_EQ,
+							     .value = { yes, 1 } };
+	}
+	if (!m->remade)
+		frond_computed_fill(m->rel, m->computed, ids);
 }
 
 /* Whether an index that was made is ready: its table has no rows. */
@@ -400,6 +533,19 @@ making_init(struct making *m, Oid relid)
 	initStringInfo(&m->names);
 }
 
+/* The condition as frond shows it to people: it keeps printable ASCII alone, and no quotes of
+ * names. */
+static const char *
+spec_shown(const char *spec)
+{
+	char *shown = spec ? pstrdup(spec) : NULL;
+
+	for (char *at = shown; at && *at; at++)
+		if (*at < ' ' || *at > '~' || *at == '"')
+			*at = '?';
+	return shown;
+}
+
 static void
 index_make(struct making *m, const char *name)
 {
@@ -408,6 +554,10 @@ index_make(struct making *m, const char *name)
 	uint32 number;
 	bool within;
 
+	m->catalog.name = name;
+	name = stored_choose(m, name);
+	if (strcmp(name, m->catalog.name) != 0)
+		m->catalog.stored = name;
 	m->index.name = (struct frows_text){ name, strlen(name) };
 	if (m->catalog.deferrable && !m->remade)
 		check_unique(m);
@@ -416,14 +566,15 @@ index_make(struct making *m, const char *name)
 	within = frond_link_has_written(m->t->server, GetUserId());
 	if (within && m->index.unique && !m->remade)
 		check_unique(m);
-	if (!frows_index_create(c, &of, &m->index, m->spec, &number))
+	if (m->computed)
+		computed_make(m, c);
+	if (!frows_index_create(c, &of, &m->index, spec_shown(m->spec), &number))
 		frond_fail(c);
 	frond_link_made_index(m->t->server, GetUserId(), m->t->schema, name);
 	if (!within)
 		build(m, number);
 	else if (!is_ready(m, number))
 		frond_link_build_later(m->t, GetUserId(), number, &m->index);
-	m->catalog.name = name;
 	frond_catalog_index_add(m->rel, &m->catalog);
 	/* Other backends have plans without it. */
 	CacheInvalidateRelcache(m->rel);
@@ -467,8 +618,11 @@ index_create_as(Oid relid, IndexStmt *s, bool remade)
 		included_take(&m, lfirst(cell));
 	if (s->whereClause)
 		where_take(&m, s->whereClause);
-	if (s->idxname && frond_link_drops_index(m.t->schema, s->idxname))
+	if (s->idxname && frond_link_drops_index(m.t->schema, s->idxname)) {
 		frond_link_drop_index_now(m.t->server, GetUserId(), m.t->schema, s->idxname);
+		frond_table_forget();
+		m.t = frond_table_get(relid, GetUserId());
+	}
 	name = s->idxname ? s->idxname : name_choose(&m, s->isconstraint ? "key" : "idx");
 	if (s->idxname && name_is_taken(&m, name)) {
 		if (!s->if_not_exists)
@@ -542,16 +696,21 @@ bool
 frond_index_drop(Oid relid, const char *name, enum frond_index_dropped what)
 {
 	const struct frond_table *t = frond_table_get(relid, GetUserId());
+	const struct frond_index *index = frond_index_named(t, name);
 	Relation rel;
 
-	if (!frond_index_named(t, name))
+	if (!index)
 		return false;
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, name);
 	if (what != FROND_INDEX_OF_COLUMN)
 		frond_foreign_check_index(t, name);
 	(void)frond_catalog_index_drop(relid, name, what != FROND_INDEX_ALONE);
-	frond_link_drop_index_later(t->server, GetUserId(), t->schema, name);
+	frond_link_drop_index_later(t->server, GetUserId(), t->schema, index->stored);
+	for (int i = 0; i < t->computed_count; i++)
+		if (t->computed[i].expression && t->computed[i].index == index - t->indexes)
+			frond_link_drop_later(t->server, GetUserId(), t->schema, t->table,
+					      t->computed[i].name);
 	rel = relation_open(relid, AccessExclusiveLock);
 	CacheInvalidateRelcache(rel);
 	relation_close(rel, NoLock);

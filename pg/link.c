@@ -10,6 +10,7 @@
  */
 #include "frond_pg.h"
 #include "frond_lock.h"
+#include "frond_own.h"
 
 #include "utils/builtins.h"
 #include "access/xact.h"
@@ -39,6 +40,8 @@ struct frond_link {
 	struct frows *rows; /* NULL: none is open */
 	bool is_stale;      /* its server or user mapping has changed */
 	bool in_txn, wrote;
+	bool met;  /* its transaction has met another one: 40001 */
+	int began; /* the level of the subtransaction in which frond's transaction has begun */
 	int depth; /* of the innermost subtransaction that has a savepoint; 1: the transaction */
 	uint32 *savepoints;
 	int savepoint_room;
@@ -77,11 +80,25 @@ link_is_interrupted(void *arg)
 	return InterruptPending && (QueryCancelPending || ProcDiePending);
 }
 
+static void
+note_met(const struct frows *c)
+{
+	HASH_SEQ_STATUS all;
+	struct frond_link *l;
+
+	hash_seq_init(&all, links);
+	while ((l = hash_seq_search(&all)))
+		l->met |= l->rows == c;
+}
+
 void
 frond_fail(struct frows *c)
 {
 	const struct frows_failure *f = frows_failure(c);
 	char state[6];
+
+	if (strcmp(f->state, "40001") == 0)
+		note_met(c);
 
 	/* Cancelled by a user, or by statement_timeout: PostgreSQL says which. */
 	CHECK_FOR_INTERRUPTS();
@@ -204,8 +221,9 @@ link_begin(struct frond_link *l)
 {
 	frows_begin_later(l->rows, XactReadOnly);
 	l->in_txn = true;
-	l->wrote = false;
+	l->wrote = l->met = false;
 	l->bulk_bytes = 0;
+	l->began = GetCurrentTransactionNestLevel();
 	l->depth = try_level ? try_level : 1;
 }
 
@@ -306,6 +324,14 @@ frond_link_refresh_later(Oid server, Oid user)
 }
 
 bool
+frond_link_refreshed(Oid server, Oid user)
+{
+	const struct frond_link *l = link_find(server, user);
+
+	return !l || !l->in_txn || frows_refreshed(l->rows);
+}
+
+bool
 frond_link_refresh(Oid server, Oid user)
 {
 	struct frond_link *l = link_get(server, user, false);
@@ -323,6 +349,7 @@ static void
 part_commit(struct frond_link *l, bool ahead)
 {
 	frond_references_check(InvalidOid, true);
+	frond_own_forget(InvalidOid);
 	if (!(ahead ? frows_commit_send(l->rows) : frows_commit(l->rows, NULL))) {
 		if (!frows_is_open(l->rows))
 			ereport(ERROR, errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -510,7 +537,7 @@ frond_link_forget_drops(const struct frond_table *t)
 
 	foreach (cell, drops) {
 		const struct change *c = lfirst(cell);
-		bool is_its = c->is_index ? frond_index_named(t, c->table) != NULL
+		bool is_its = c->is_index ? frond_index_stored(t, c->table) != NULL
 					  : c->column && strcmp(c->table, t->table) == 0;
 
 		if (is_its && strcmp(c->schema, t->schema) == 0)
@@ -782,7 +809,7 @@ frond_link_try_end(bool commit)
 	hash_seq_init(&all, links);
 	while ((l = hash_seq_search(&all))) {
 		wrote |= l->in_txn && l->wrote;
-		l->depth = 1;
+		l->began = l->depth = 1;
 	}
 	if (commit && wrote) {
 		links_commit();
@@ -825,6 +852,7 @@ forget_all(void)
 	frond_scan_forget(1);
 	frond_references_end();
 	frond_locks_forget(1);
+	frond_own_forget(InvalidOid);
 }
 
 static void
@@ -869,6 +897,7 @@ links_release(int level)
 		if (!l->in_txn || l->depth < level)
 			continue;
 		l->depth = level - 1;
+		l->began = Min(l->began, l->depth);
 		if (!frows_release(l->rows, l->savepoints[level])) {
 			hash_seq_term(&all);
 			frond_fail(l->rows);
@@ -877,9 +906,31 @@ links_release(int level)
 }
 
 /*
- * A failure here makes all that follows in the transaction fail, and only frond knows why: rows
- * that are brought back are written, and count in what a transaction may write.
+ * Rows that are brought back are written, and count in what a transaction may write, so this may
+ * fail. A transaction of frond's that has begun in the subtransaction is rolled back as a whole
+ * then: nothing of it is left to keep, and what follows is another one. Not so one that has met
+ * others: what it has read was not true, and PostgreSQL's transaction may rely on it. Then all that
+ * follows fails, and only frond knows why.
  */
+static void
+link_roll_back_to(struct frond_link *l, int level)
+{
+	if (frows_rollback_to(l->rows, l->savepoints[level])) {
+		(void)frows_release(l->rows, l->savepoints[level]);
+		return;
+	}
+	if (l->began >= level && !l->met && frows_is_open(l->rows) &&
+	    strcmp(frows_failure(l->rows)->state, "40001") != 0) {
+		frows_rollback_later(l->rows);
+		l->in_txn = false;
+		return;
+	}
+	ereport(WARNING,
+		errmsg("the savepoint is not brought back in frond, where only the "
+		       "whole transaction can be rolled back"),
+		errdetail("%s", frows_failure(l->rows)->text));
+}
+
 static void
 links_roll_back_to(int level)
 {
@@ -891,15 +942,8 @@ links_roll_back_to(int level)
 		if (!l->in_txn || l->depth < level)
 			continue;
 		l->depth = level - 1;
-		if (!frows_is_open(l->rows))
-			continue;
-		if (frows_rollback_to(l->rows, l->savepoints[level]))
-			(void)frows_release(l->rows, l->savepoints[level]);
-		else
-			ereport(WARNING,
-				errmsg("the savepoint is not brought back in frond, where only the "
-				       "whole transaction can be rolled back"),
-				errdetail("%s", frows_failure(l->rows)->text));
+		if (frows_is_open(l->rows))
+			link_roll_back_to(l, level);
 	}
 }
 
@@ -924,6 +968,7 @@ at_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, v
 		frond_scan_forget(level);
 		frond_references_forget(level);
 		frond_locks_forget(level);
+		frond_own_forget(InvalidOid);
 		if (level == try_level) {
 			links_abort();
 			local_wrote = false;

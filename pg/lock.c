@@ -269,35 +269,66 @@ is_fresh(const struct frond_table *t, Oid user, const struct frows_value *key)
 	return is_same;
 }
 
-void
-frond_lock_wait(const struct frond_table *t, Oid user, const struct frows_value *key, LOCKMODE mode)
+static void
+check_fresh(const struct frond_table *t, Oid user, const struct frows_value *key)
 {
-	LOCKTAG tag;
-
-	if (is_full())
-		return;
-	tag = tag_of(t, key);
-	switch (take(&tag, mode)) {
-	case LOCKACQUIRE_OK:
-		/* Whoever had it before may have changed the row since this transaction began. */
-		frond_link_refresh_later(t->server, user);
-		return;
-	case LOCKACQUIRE_ALREADY_HELD:
-	case LOCKACQUIRE_ALREADY_CLEAR:
-		return;
-	case LOCKACQUIRE_NOT_AVAIL:
-		break;
-	}
-	wait_for(&tag, mode);
-	/* A transaction that begins now reads what the others have committed, and so does one of
-	 * which all that it has read is still so. */
-	if (frond_link_is_open(t->server, user) && !frond_link_refresh(t->server, user) &&
-	    !is_fresh(t, user, key))
+	if (!is_fresh(t, user, key))
 		ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			errmsg("could not serialize access due to concurrent update"),
 			errdetail("A row of \"%s\" that was waited for has changed since this "
 				  "transaction began to read.",
 				  t->table));
+}
+
+/* True if another transaction had the row, and was waited for. */
+static bool
+lock_or_wait(const struct frond_table *t, Oid user, const struct frows_value *key, LOCKMODE mode)
+{
+	LOCKTAG tag;
+
+	if (is_full())
+		return false;
+	tag = tag_of(t, key);
+	switch (take(&tag, mode)) {
+	case LOCKACQUIRE_OK:
+		/* Whoever had it before may have changed the row since this transaction began. */
+		frond_link_refresh_later(t->server, user);
+		return false;
+	case LOCKACQUIRE_ALREADY_HELD:
+	case LOCKACQUIRE_ALREADY_CLEAR:
+		return false;
+	case LOCKACQUIRE_NOT_AVAIL:
+		break;
+	}
+	wait_for(&tag, mode);
+	return true;
+}
+
+void
+frond_lock_wait(const struct frond_table *t, Oid user, const struct frows_value *key, LOCKMODE mode)
+{
+	/* A transaction that begins now reads what the others have committed, and so does one of
+	 * which all that it has read is still so. */
+	if (lock_or_wait(t, user, key, mode) && frond_link_is_open(t->server, user) &&
+	    !frond_link_refresh(t->server, user))
+		check_fresh(t, user, key);
+}
+
+bool
+frond_lock_ahead(const struct frond_table *t, Oid user, const struct frows_value *key,
+		 LOCKMODE mode)
+{
+	if (!lock_or_wait(t, user, key, mode) || !frond_link_is_open(t->server, user))
+		return false;
+	frond_link_refresh_later(t->server, user);
+	return true;
+}
+
+void
+frond_lock_check(const struct frond_table *t, Oid user, const struct frows_value *key)
+{
+	if (!frond_link_refreshed(t->server, user))
+		check_fresh(t, user, key);
 }
 
 /* ---- FOR UPDATE and its kin ---- */
@@ -423,11 +454,8 @@ frond_marks_give(struct frond_marks *m, const struct frows_value *values, TupleT
 				  : MemoryContextAllocHuge(m->memory, bytes);
 	}
 	key = m->keys + m->count * m->table->key_count;
-	for (int i = 0; i < m->table->key_count; i++) {
-		struct frows_value v = values[m->key_at[i]];
-
-		key[i] = (struct frows_value){ memcpy(palloc(v.len + 1), v.ptr, v.len), v.len };
-	}
+	for (int i = 0; i < m->table->key_count; i++)
+		key[i] = frond_value_copy(values[m->key_at[i]]);
 	MemoryContextSwitchTo(old);
 	ItemPointerSet(&slot->tts_tid, (BlockNumber)m->count, FirstOffsetNumber);
 	m->count++;

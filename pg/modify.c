@@ -4,7 +4,9 @@
  * its own rows, as PostgreSQL has it, and a duplicate key may be told at its end.
  */
 #include "frond_pg.h"
+#include "frond_computed.h"
 #include "frond_lock.h"
+#include "frond_own.h"
 #include "frond_written.h"
 
 #include "access/sysattr.h"
@@ -20,6 +22,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/appendinfo.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "storage/itemptr.h"
 #include "utils/hsearch.h"
@@ -43,6 +46,7 @@ struct kept {
 	enum frows_op op;
 	struct frows_value *key, *values;
 	size_t bytes;
+	const struct frows_value *all; /* the row as it becomes, by attnum - 1; NULL: not known */
 };
 
 /* Rows that are kept, or were sent and are not answered yet. */
@@ -72,6 +76,9 @@ struct modify {
 	const struct frond_index **looked; /* unique indexes that DO NOTHING looks at */
 	ExprState **predicates;            /* of these */
 	int looked_count;
+	Oid deferred; /* a constraint that ON CONFLICT would look at, and which is deferrable */
+	struct frond_computing *computing; /* NULL: nothing is computed of rows */
+	uint32 mark;                       /* frond_own_mark() when the statement began to read */
 	bool reads_it;    /* the statement reads the table: nothing is sent before it ends */
 	bool key_changes; /* an UPDATE sets columns of the key */
 	int *attnums;     /* of the columns that are written */
@@ -130,17 +137,15 @@ frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation 
 		add_row_identity_var(root, makeWholeRowVar(rte, rti, 0, false), rti, "wholerow");
 }
 
-/* What the plan has: the action of ON CONFLICT, and the columns of its target. */
+/* What the plan has: the action of ON CONFLICT, and its target, if it has one. */
 List *
 frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan)
 {
-	Bitmapset *target = root->parse->onConflict ? frond_conflict_target(root->parse->onConflict)
-						    : NULL;
 	List *private = list_make1_int(plan->onConflictAction);
-	int at = -1;
+	uint32 target;
 
-	while ((at = bms_next_member(target, at)) >= 0)
-	private = lappend_int(private, at);
+	if (root->parse->onConflict && frond_conflict_target(root->parse->onConflict, &target))
+	private = lappend_int(private, (int)target);
 	return private;
 }
 
@@ -166,9 +171,9 @@ columns_init(struct modify *m, const Bitmapset *some)
 {
 	const struct frond_table *t = m->table;
 
-	m->attnums = palloc((t->natts + 1) * sizeof(*m->attnums));
-	m->columns = palloc((t->natts + 1) * sizeof(*m->columns));
-	for (int i = 1; i <= t->natts; i++) {
+	m->attnums = palloc((t->natts + t->computed_count + 1) * sizeof(*m->attnums));
+	m->columns = palloc((t->natts + t->computed_count + 1) * sizeof(*m->columns));
+	for (int i = 1; i <= t->natts + t->computed_count; i++) {
 		const struct frond_column *c = &t->columns[i - 1];
 
 		if (!c->is_there || c->is_key ||
@@ -201,6 +206,13 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 	m->user = rti ? frond_user_of(exec_rt_fetch(rti, estate)) : GetUserId();
 	writer = m->user;
 	m->table = frond_table_get(relid, m->user);
+	if (m->table->is_computed_elsewhere)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("rows of \"%s\" cannot be written here: it has an index that "
+			       "another PostgreSQL computes",
+			       RelationGetRelationName(m->rel)));
+	if (m->table->computed_count)
+		m->computing = frond_computing_new(m->table, estate);
 	m->estate = estate;
 	m->level = GetCurrentTransactionNestLevel();
 	m->reads_it = estate_reads(estate, relid);
@@ -210,6 +222,7 @@ modify_new(EState *estate, ResultRelInfo *rel, Index rti)
 					       ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(old);
 	frond_modify_flush(relid, estate);
+	m->mark = frond_own_mark();
 	dlist_push_head(&open_writes, &m->open);
 	m->is_open = true;
 	m->gone = (MemoryContextCallback){ .func = modify_unlink, .arg = m };
@@ -260,7 +273,7 @@ conflict_init(struct modify *m, ModifyTableState *state, ResultRelInfo *rel)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("ON CONFLICT DO UPDATE is not supported on tables in frond that "
 			       "have triggers"));
-	if (m->table->has_hidden_key && !m->arbiter)
+	if (m->table->has_hidden_key && !m->arbiter && !OidIsValid(m->deferred))
 		ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 			errmsg("there is no primary key for ON CONFLICT DO UPDATE"));
 	m->conflict = state;
@@ -275,64 +288,104 @@ look_at(struct modify *m, const struct frond_index *index)
 	m->predicates[m->looked_count++] = ExecPrepareQual(index->predicate, m->estate);
 }
 
-static bool
-is_key(const struct frond_table *t, const Bitmapset *columns)
+/* The key and all unique indexes: where ON CONFLICT DO NOTHING has no target. */
+static void
+look_at_all(struct modify *m)
 {
-	Bitmapset *key = NULL;
+	const struct frond_table *t = m->table;
 
-	for (int i = 0; i < t->key_count; i++)
-		key = bms_add_member(key, t->key[i].attnum);
-	return bms_equal(columns, key);
+	m->skips_key = true;
+	for (int i = 0; i < t->index_count; i++)
+		if (t->indexes[i].is_unique && t->indexes[i].is_usable)
+			look_at(m, &t->indexes[i]);
+	for (int i = 0; i < t->reference_count; i++)
+		if (t->references[i].is_unique)
+			m->deferred = t->references[i].constraint;
 }
 
-/*
- * What ON CONFLICT looks at. Without a target DO NOTHING looks at the key and at all unique
- * indexes.
- */
+/* What ON CONFLICT looks at. */
 static void
 target_init(struct modify *m, List *private)
 {
-	Bitmapset *target = NULL;
 	const struct frond_table *t = m->table;
+	uint32 target;
 
 	m->looked = palloc((t->index_count + 1) * sizeof(*m->looked));
 	m->predicates = palloc((t->index_count + 1) * sizeof(*m->predicates));
-	for (int i = 1; i < list_length(private); i++)
-		target = bms_add_member(target, list_nth_int(private, i));
-	if (target && is_key(t, target)) {
+	if (list_length(private) == 1) {
+		look_at_all(m);
+		return;
+	}
+	target = (uint32)lsecond_int(private);
+	if (target >= FROND_TARGET_DEFERRED) {
+		m->deferred = t->references[target - FROND_TARGET_DEFERRED].constraint;
+		return;
+	}
+	if (target == FROND_TARGET_KEY) {
 		m->skips_key = m->asks;
 		return;
 	}
-	m->skips_key = m->asks && !target;
-	for (int i = 0; i < t->index_count; i++) {
-		const struct frond_index *index = &t->indexes[i];
-
-		if (!index->is_unique || !index->is_usable)
-			continue;
-		if (!target)
-			look_at(m, index);
-		else if (!m->arbiter && frond_conflict_fits(index, target))
-			look_at(m, m->arbiter = index);
-	}
-	if (target && !m->arbiter)
+	m->arbiter = frond_index_numbered(t, target);
+	if (!m->arbiter || !m->arbiter->is_usable)
 		ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 			errmsg("there is no unique or exclusion constraint matching the ON "
 			       "CONFLICT specification"));
+	look_at(m, m->arbiter);
+}
+
+static void
+check_deferred(const struct modify *m)
+{
+	if (OidIsValid(m->deferred))
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("ON CONFLICT does not support deferrable unique "
+			       "constraints/exclusion constraints as arbiters"),
+			errtableconstraint(m->rel, get_constraint_name(m->deferred)));
+}
+
+/* The value of a column of a row, or of what an index computes of it: in memory that is that of the
+ * row, or the current context's. */
+static struct frows_value
+slot_value(const struct modify *m, TupleTableSlot *slot, AttrNumber attnum)
+{
+	bool is_null;
+	Datum d;
+
+	if (frond_computed_of(m->table, attnum))
+		return frond_computing_value(m->computing, attnum, slot);
+	d = slot_getattr(slot, attnum, &is_null);
+	return is_null ? (struct frows_value){ NULL, FROWS_NULL }
+		       : frond_value_put(&m->table->columns[attnum - 1], d);
+}
+
+/* The values of a row in an index. False: it has no entry there, or one that is like no other. */
+static bool
+index_values(struct modify *m, int looked, TupleTableSlot *slot, struct frows_value *ret)
+{
+	ExprContext *context = GetPerTupleExprContext(m->estate);
+	const struct frond_index *index = m->looked[looked];
+
+	context->ecxt_scantuple = slot;
+	if (!ExecQual(m->predicates[looked], context))
+		return false;
+	for (int i = 0; i < index->count; i++) {
+		ret[i] = slot_value(m, slot, index->columns[i].attnum);
+		if (ret[i].len < 0)
+			return false;
+	}
+	return true;
 }
 
 /* Whether a row has the values of this one in a unique index that DO NOTHING looks at. */
 static bool
 is_taken(struct modify *m, TupleTableSlot *slot)
 {
-	ExprContext *context = m->looked_count ? GetPerTupleExprContext(m->estate) : NULL;
-	struct frows_value key[FROWS_KEY_COLUMNS];
+	struct frows_value values[FROWS_KEY_COLUMNS], key[FROWS_KEY_COLUMNS];
 
-	for (int i = 0; i < m->looked_count; i++) {
-		context->ecxt_scantuple = slot;
-		if (ExecQual(m->predicates[i], context) &&
-		    frond_conflict_find(m->table, m->user, m->looked[i], slot, key))
+	for (int i = 0; i < m->looked_count; i++)
+		if (index_values(m, i, slot, values) &&
+		    frond_conflict_find(m->table, m->user, m->looked[i], values, key))
 			return true;
-	}
 	return false;
 }
 
@@ -351,6 +404,7 @@ junk_find(struct modify *m, ModifyTableState *state)
 		touched_init(m);
 }
 
+/* With these columns if one of them is set; `set`: NULL: whatever is. */
 static Bitmapset *
 with_columns(Bitmapset *all, const Bitmapset *set, const AttrNumber *columns, int count)
 {
@@ -358,7 +412,7 @@ with_columns(Bitmapset *all, const Bitmapset *set, const AttrNumber *columns, in
 
 	for (int i = 0; i < count; i++)
 		some = bms_add_member(some, columns[i] - FirstLowInvalidHeapAttributeNumber);
-	return bms_overlap(some, set) ? bms_union(all, some) : all;
+	return !set || bms_overlap(some, set) ? bms_union(all, some) : all;
 }
 
 /* With all columns of a unique index, or of a foreign key, of which some are set: a violation is
@@ -372,13 +426,31 @@ with_whole_keys(const struct frond_table *t, Bitmapset *set)
 		const struct frond_index *index = &t->indexes[i];
 		AttrNumber columns[FROWS_KEY_COLUMNS];
 
+		Bitmapset *chosen = NULL;
+
 		for (int j = 0; j < index->count; j++)
 			columns[j] = index->columns[j].attnum;
-		all = with_columns(all, set, columns, index->is_unique ? index->count : 0);
+		/* Its condition may hold now. */
+		pull_varattnos((Node *)index->predicate, 1, &chosen);
+		all = with_columns(all, bms_overlap(chosen, set) ? NULL : set, columns,
+				   index->is_unique ? index->count : 0);
 	}
 	for (int i = 0; i < t->reference_count; i++)
 		all = with_columns(all, set, t->references[i].own, t->references[i].count);
 	return all;
+}
+
+/* With what is computed of columns that are set. */
+static Bitmapset *
+with_computed(const struct frond_table *t, Bitmapset *set, int computed)
+{
+	AttrNumber attnum = (AttrNumber)(t->natts + computed + 1);
+	int at = -1;
+
+	while ((at = bms_next_member(t->computed[computed].used, at)) >= 0)
+		if (bms_is_member(at - FirstLowInvalidHeapAttributeNumber, set))
+			return bms_add_member(set, attnum - FirstLowInvalidHeapAttributeNumber);
+	return set;
 }
 
 /* What an UPDATE writes; triggers may set what they like. */
@@ -394,6 +466,8 @@ columns_init_update(struct modify *m, ResultRelInfo *rel)
 		if (bms_is_member(m->table->key[i].attnum - FirstLowInvalidHeapAttributeNumber,
 				  set))
 			m->key_changes = true;
+	for (int i = 0; i < m->table->computed_count; i++)
+		set = with_computed(m->table, set, i);
 	if (!m->key_changes)
 		set = with_whole_keys(m->table, set);
 	columns_init(m, m->key_changes ? NULL : set);
@@ -494,12 +568,18 @@ request_make(const struct modify *m, struct frows *c, int first)
 static void
 note_written(const struct modify *m, int first, int end)
 {
+	/* What the statement itself has called may have written the rows meanwhile. */
+	bool is_sure = m->mark == frond_own_mark();
 	int added = 0;
 
 	for (int i = first; i < end; i++) {
-		enum frows_op op = m->kept.rows[i].op;
+		const struct kept *row = &m->kept.rows[i];
 
-		added += op == FROWS_DELETE ? -1 : op != FROWS_UPDATE;
+		added += row->op == FROWS_DELETE ? -1 : row->op != FROWS_UPDATE;
+		if (row->all && is_sure)
+			frond_own_note(m->table, m->user, row->key, row->all);
+		else
+			frond_own_forget(m->table->relid);
 	}
 	frond_table_wrote(m->table, end - first, added);
 }
@@ -673,7 +753,7 @@ row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct fro
 				  : palloc(b->room * sizeof(*b->rows));
 	}
 	row = &b->rows[b->count++];
-	*row = (struct kept){ op, key, values, VALUE_BYTES };
+	*row = (struct kept){ .op = op, .key = key, .values = values, .bytes = VALUE_BYTES };
 	for (int i = 0; i < m->table->key_count; i++)
 		row->bytes += key[i].len + VALUE_BYTES;
 	for (int i = 0; values && i < m->column_count; i++)
@@ -688,28 +768,16 @@ row_keep(struct modify *m, enum frows_op op, struct frows_value *key, struct fro
 static struct frows_value
 value_keep(const struct frond_column *c, Datum d)
 {
-	struct frows_value v = frond_value_put(c, d);
-	char *copy;
-
-	if (v.len <= 0)
-		return v;
-	copy = palloc(v.len);
-	memcpy(copy, v.ptr, v.len);
-	return (struct frows_value){ copy, v.len };
+	return frond_value_copy(frond_value_put(c, d));
 }
 
 static struct frows_value *
 slot_values(const struct modify *m, TupleTableSlot *slot)
 {
 	struct frows_value *values = palloc((m->column_count + 1) * sizeof(*values));
-	bool is_null;
 
-	for (int i = 0; i < m->column_count; i++) {
-		Datum d = slot_getattr(slot, m->attnums[i], &is_null);
-
-		values[i] = is_null ? (struct frows_value){ NULL, FROWS_NULL }
-				    : value_keep(&m->table->columns[m->attnums[i] - 1], d);
-	}
+	for (int i = 0; i < m->column_count; i++)
+		values[i] = frond_value_copy(slot_value(m, slot, (AttrNumber)m->attnums[i]));
 	return values;
 }
 
@@ -876,7 +944,6 @@ conflict_find(struct modify *m, TupleTableSlot *slot, const struct frows_value *
 	      struct frows_value *ret)
 {
 	struct frows_value values[FROWS_KEY_COLUMNS];
-	bool is_null = false;
 	int count = m->table->key_count;
 
 	if (!m->arbiter) {
@@ -884,15 +951,7 @@ conflict_find(struct modify *m, TupleTableSlot *slot, const struct frows_value *
 		memcpy(values, key, count * sizeof(*values));
 	} else {
 		count = m->arbiter->count;
-		for (int i = 0; i < count && !is_null; i++) {
-			AttrNumber attnum = m->arbiter->columns[i].attnum;
-			Datum d = slot_getattr(slot, attnum, &is_null);
-
-			if (!is_null)
-				values[i] = frond_value_put(&m->table->columns[attnum - 1], d);
-		}
-		/* Null is like no other. */
-		if (is_null)
+		if (!index_values(m, 0, slot, values))
 			return false;
 	}
 	if (is_touched(m, values, count))
@@ -901,7 +960,7 @@ conflict_find(struct modify *m, TupleTableSlot *slot, const struct frows_value *
 			errhint("Ensure that no rows proposed for insertion within the same "
 				"command "
 				"have duplicate constrained values."));
-	return !m->arbiter || frond_conflict_find(m->table, m->user, m->arbiter, slot, ret);
+	return !m->arbiter || frond_conflict_find(m->table, m->user, m->arbiter, values, ret);
 }
 
 /* ON CONFLICT DO UPDATE: the row is inserted, or the one that is there is changed, or left. */
@@ -955,6 +1014,7 @@ frond_modify_insert(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 {
 	struct modify *m = rel->ri_FdwState;
 
+	check_deferred(m);
 	if (m->conflict)
 		return upsert(m, rel, slot);
 	if (is_taken(m, slot))
@@ -974,6 +1034,7 @@ frond_modify_insert_batch(EState *estate, ResultRelInfo *rel, TupleTableSlot **s
 	/* PostgreSQL's own array keeps all of them. */
 	TupleTableSlot **kept = palloc(*count * sizeof(*kept));
 
+	check_deferred(m);
 	for (int i = 0; i < *count; i++)
 		insert_keep(m, rel, estate, kept[i] = slots[i]);
 	*count = ask(m, kept);
@@ -994,6 +1055,31 @@ frond_modify_batch_size(ResultRelInfo *rel)
 
 /* ---- UPDATE, DELETE ---- */
 
+/*
+ * Notes with the row that was kept last what all of it becomes. Not of many rows, which nobody asks
+ * for one by one, nor where another part of the statement may write the row, too.
+ */
+static void
+row_note_all(struct modify *m, TupleTableSlot *slot)
+{
+	struct kept *row = &m->kept.rows[m->kept.count - 1];
+	struct frows_value *all;
+
+	if (m->touched || m->table->has_hidden_key || frond_bulk_load ||
+	    m->kept.count > FROND_OWN_ROWS)
+		return;
+	all = palloc((m->table->natts + 1) * sizeof(*all));
+	for (int i = 0, next = 0; i < m->table->natts; i++) {
+		if (next < m->column_count && m->attnums[next] == i + 1)
+			all[i] = row->values[next++];
+		else if (m->table->columns[i].is_there)
+			all[i] = frond_value_copy(slot_value(m, slot, (AttrNumber)(i + 1)));
+		else
+			all[i] = (struct frows_value){ NULL, FROWS_NULL };
+	}
+	row->all = all;
+}
+
 TupleTableSlot *
 frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 		    TupleTableSlot *plan_slot)
@@ -1011,10 +1097,12 @@ frond_modify_update(EState *estate, ResultRelInfo *rel, TupleTableSlot *slot,
 	}
 	frond_lock_wait(m->table, m->user, was,
 			m->key_changes ? AccessExclusiveLock : ExclusiveLock);
-	if (m->key_changes && !m->table->has_hidden_key)
+	if (m->key_changes && !m->table->has_hidden_key) {
 		update_keep(m, was, slot);
-	else
+	} else {
 		row_keep(m, FROWS_UPDATE, was, slot_values(m, slot));
+		row_note_all(m, slot);
+	}
 	MemoryContextSwitchTo(old);
 	settle(m);
 	return slot;
@@ -1063,83 +1151,4 @@ frond_modify_end(EState *estate, ResultRelInfo *rel)
 	MemoryContextDelete(m->kept.memory);
 	MemoryContextDelete(m->sent.memory);
 	rel->ri_FdwState = NULL;
-}
-
-/* ---- TRUNCATE ---- */
-
-/* Within a transaction that may still abort: the rows are deleted one by one. */
-static void
-delete_all(const struct frond_table *t, Oid user)
-{
-	struct frows_value key[FROWS_KEY_COLUMNS];
-	uint32 columns[FROWS_KEY_COLUMNS];
-	struct frows_scan scan = { .of = frond_table_of(t),
-				   .columns = columns,
-				   .column_count = t->key_count };
-	struct frows_value place = { NULL, 0 };
-	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "keys of frond's rows",
-						     ALLOCSET_DEFAULT_SIZES);
-	bool more = true;
-
-	for (int i = 0; i < t->key_count; i++)
-		columns[i] = frond_key_column(t, i)->id;
-	while (more) {
-		struct frows *c = frond_link_inside(t->server, user, true);
-		MemoryContext old = MemoryContextSwitchTo(memory);
-		StringInfoData bytes;
-		int count = 0;
-
-		if (!frows_scan_page_at(c, &scan, place))
-			frond_fail(c);
-		initStringInfo(&bytes);
-		while (frows_scan_row(c, key)) {
-			for (int i = 0; i < t->key_count; i++) {
-				appendBinaryStringInfo(&bytes, (char *)&key[i].len,
-						       sizeof(key[i].len));
-				appendBinaryStringInfo(&bytes, key[i].ptr, key[i].len);
-			}
-			count++;
-		}
-		more = frows_has_more(c);
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len + 1), place.ptr ? place.ptr : "", place.len);
-		frows_write(c, &scan.of, NULL, 0);
-		for (const char *at = bytes.data; count; count--) {
-			for (int i = 0; i < t->key_count; i++) {
-				memcpy(&key[i].len, at, sizeof(key[i].len));
-				key[i].ptr = at + sizeof(key[i].len);
-				at = (const char *)key[i].ptr + key[i].len;
-			}
-			frows_write_row(c, FROWS_DELETE_ANY, key, t->key_count, NULL);
-		}
-		if (!frows_write_run(c))
-			frond_fail(c);
-		MemoryContextSwitchTo(old);
-	}
-	MemoryContextDelete(memory);
-}
-
-void
-frond_modify_truncate(List *rels, DropBehavior behavior, bool restart_seqs)
-{
-	ListCell *cell;
-
-	foreach (cell, rels) {
-		Oid relid = RelationGetRelid((Relation)lfirst(cell));
-		const struct frond_table *t = frond_table_get(relid, GetUserId());
-		struct frows *c;
-
-		frond_modify_flush(relid, NULL);
-		frond_scan_read_all(relid);
-		if (restart_seqs)
-			frond_sequences_restart(relid);
-		if (!frond_at_top_level || IsTransactionBlock() || IsSubTransaction() ||
-		    list_length(rels) > 1) {
-			delete_all(t, GetUserId());
-			continue;
-		}
-		c = frond_link_for_schema(t->server, GetUserId());
-		if (!frows_table_empty(c, t->schema, t->table))
-			frond_fail(c);
-	}
 }

@@ -2,6 +2,7 @@
 #include "frond_pg.h"
 #include "frond_sums.h"
 #include "frond_lock.h"
+#include "frond_shown.h"
 
 #include "access/reloptions.h"
 #include "foreign/fdwapi.h"
@@ -28,6 +29,7 @@ _PG_init(void)
 	frond_retry_init();
 	frond_sequence_init();
 	frond_unique_init();
+	frond_shown_init();
 }
 
 Datum

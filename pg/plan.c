@@ -1,6 +1,8 @@
 /* Paths and plans of scans: what is pushed down, what it costs, in which order rows come. */
 #include "frond_pg.h"
+#include "frond_computed.h"
 #include "frond_sums.h"
+#include "frond_push.h"
 
 #include "parser/parsetree.h"
 #include "access/sysattr.h"
@@ -21,6 +23,8 @@
 #define COST_TRIP      20.0   /* of a request and its answer */
 #define COST_ROW       0.02   /* of a row that frond reads */
 #define COST_ROW_FOUND 0.06   /* of a row that it looks up for an entry of an index */
+#define COST_ENTRY     0.002  /* of an entry that it counts */
+#define ENTRIES_MOST   2000.0 /* that it reads of a group: others the counters tell */
 #define COST_ROW_SENT  0.02   /* of a row that comes here */
 #define TRIPS_OF_IN    10     /* about: one for each value */
 #define PAGE_ROWS_MOST 100000.0
@@ -65,12 +69,14 @@ void
 frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	const struct frond_table *t = frond_plan_table(root, rel);
-	struct frond_push push;
+	struct frond_push *by_key = palloc(sizeof(*by_key)), push;
 	bool is_one;
 
+	frond_push_make(rel, t, NULL, rel->baserestrictinfo, by_key);
+	/* frond_plan_paths() wants it again. */
+	rel->fdw_private = by_key;
 	/* One row of one table is one, however many others there are. */
-	frond_push_make(rel, t, NULL, rel->baserestrictinfo, &push);
-	is_one = push.is_whole_key && frond_push_is_one(&push);
+	is_one = by_key->is_whole_key && frond_push_is_one(by_key);
 	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)),
 		      !is_one || list_length(root->parse->rtable) > 1);
 	set_baserel_size_estimates(root, rel);
@@ -166,6 +172,14 @@ frond_plan_best(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 }
 
 Cost
+frond_plan_counted(double rows, double groups)
+{
+	double entries = Min(rows / groups, ENTRIES_MOST);
+
+	return COST_TRIP + groups * (COST_ROW_FOUND + entries * COST_ENTRY);
+}
+
+Cost
 frond_plan_sent(double rows)
 {
 	return rows * COST_ROW_SENT;
@@ -218,6 +232,26 @@ columns_found_by(const struct frond_table *t)
 	return all;
 }
 
+/* What the planner knows a column by. */
+static Expr *
+column_expression(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
+		  AttrNumber attnum)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	Expr *e;
+	int32 typmod;
+	Oid type, collation;
+
+	if (!frond_computed_of(t, attnum)) {
+		get_atttypetypmodcoll(rte->relid, attnum, &type, &typmod, &collation);
+		return (Expr *)makeVar(rel->relid, attnum, type, typmod, collation, 0);
+	}
+	e = frond_computed_expression(t, attnum, rel->relid);
+	while (IsA(e, RelabelType))
+		e = ((RelabelType *)e)->arg;
+	return e;
+}
+
 /* Clauses of joins that compare a column of the key or of an index with columns of other tables. */
 static List *
 join_clauses(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
@@ -234,16 +268,10 @@ join_clauses(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t)
 			found = lappend(found, info);
 	}
 	while (rel->has_eclass_joins && (at = bms_next_member(columns, at)) >= 0) {
-		RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-		int32 typmod;
-		Oid type, collation;
-		Var *var;
-
-		get_atttypetypmodcoll(rte->relid, (AttrNumber)at, &type, &typmod, &collation);
-		var = makeVar(rel->relid, (AttrNumber)at, type, typmod, collation, 0);
-		found = list_concat(
-			found, generate_implied_equalities_for_column(
-				       root, rel, matches_column, var, rel->lateral_referencers));
+		found = list_concat(found, generate_implied_equalities_for_column(
+						   root, rel, matches_column,
+						   column_expression(root, rel, t, (AttrNumber)at),
+						   rel->lateral_referencers));
 	}
 	return found;
 }
@@ -319,8 +347,7 @@ frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	const struct frond_table *t = frond_plan_table(root, rel);
 	struct frond_push push;
 
-	frond_push_make(rel, t, NULL, rel->baserestrictinfo, &push);
-	add_scan(root, rel, t, &push);
+	add_scan(root, rel, t, rel->fdw_private);
 	for (int i = 0; i < t->index_count; i++)
 		if (frond_push_make_index(rel, t, &t->indexes[i], rel->baserestrictinfo, &push))
 			add_scan(root, rel, t, &push);

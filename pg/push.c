@@ -8,6 +8,8 @@
  * collation only, and equality unless a collation takes different texts for equal.
  */
 #include "frond_pg.h"
+#include "frond_computed.h"
+#include "frond_push.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
@@ -98,6 +100,32 @@ frond_push_column(RelOptInfo *rel, const struct frond_table *t, Expr *e, AttrNum
 	return c->is_there && c->kind != FROWS_NONE ? c : NULL;
 }
 
+static const Expr *
+without_relabel(const Expr *e)
+{
+	while (IsA(e, RelabelType))
+		e = ((const RelabelType *)e)->arg;
+	return e;
+}
+
+const struct frond_column *
+frond_push_value(RelOptInfo *rel, const struct frond_table *t, Expr *e, AttrNumber *ret)
+{
+	const struct frond_column *c = frond_push_column(rel, t, e, ret);
+
+	for (int i = 0; !c && i < t->computed_count; i++) {
+		AttrNumber attnum = (AttrNumber)(t->natts + i + 1);
+
+		if (!t->columns[attnum - 1].is_there ||
+		    !equal(without_relabel(e),
+			   without_relabel(frond_computed_expression(t, attnum, rel->relid))))
+			continue;
+		c = &t->columns[attnum - 1];
+		*ret = attnum;
+	}
+	return c;
+}
+
 bool
 frond_push_orders(const struct frond_column *c, Oid opno, Oid collation, enum frond_op *ret)
 {
@@ -152,11 +180,11 @@ test_of_operator(RelOptInfo *rel, const struct frond_table *t, OpExpr *e)
 
 	if (list_length(e->args) != 2)
 		return NULL;
-	c = frond_push_column(rel, t, linitial(e->args), &attnum);
+	c = frond_push_value(rel, t, linitial(e->args), &attnum);
 	value = lsecond(e->args);
 	if (!c || !is_known_before(rel, value)) {
 		opno = get_commutator(opno);
-		c = frond_push_column(rel, t, lsecond(e->args), &attnum);
+		c = frond_push_value(rel, t, lsecond(e->args), &attnum);
 		value = linitial(e->args);
 		if (!c || !OidIsValid(opno) || !is_known_before(rel, value))
 			return NULL;
@@ -185,7 +213,7 @@ test_of_array(RelOptInfo *rel, const struct frond_table *t, ScalarArrayOpExpr *e
 	Oid left, right;
 	Expr *value = lsecond(e->args);
 
-	c = frond_push_column(rel, t, linitial(e->args), &attnum);
+	c = frond_push_value(rel, t, linitial(e->args), &attnum);
 	if (!c || !e->useOr || !bytes_are_one(c->kind) || !is_known_before(rel, value))
 		return NULL;
 	op_input_types(e->opno, &left, &right);
@@ -205,7 +233,7 @@ test_of_null(RelOptInfo *rel, const struct frond_table *t, NullTest *e)
 {
 	AttrNumber attnum;
 
-	if (e->argisrow || !frond_push_column(rel, t, e->arg, &attnum))
+	if (e->argisrow || !frond_push_value(rel, t, e->arg, &attnum))
 		return NULL;
 	return test_new(e->nulltesttype == IS_NULL ? FROND_NULL : FROND_NOT_NULL, attnum, (Expr *)e,
 			NULL, InvalidOid);
@@ -233,7 +261,7 @@ tests_implied(RelOptInfo *rel, const struct frond_table *t, Expr *clause, const 
 	ListCell *cell;
 
 	*ret_exact = false;
-	if (args == NIL || !frond_push_column(rel, t, linitial(args), &attnum))
+	if (args == NIL || !frond_push_value(rel, t, linitial(args), &attnum))
 		return NIL;
 	foreach (cell, frond_implied(clause, ret_exact)) {
 		struct frond_test *test = test_of_operator(rel, t, lfirst(cell));
@@ -343,9 +371,8 @@ take_bounds(List **tests, AttrNumber attnum, struct frond_push *push)
 		put_bound(push, upper);
 }
 
-/* The columns by which rows are found. */
-static const struct frond_key_column *
-push_columns(const struct frond_table *t, const struct frond_push *push, int *ret_count)
+const struct frond_key_column *
+frond_push_columns(const struct frond_table *t, const struct frond_push *push, int *ret_count)
 {
 	*ret_count = push->index ? push->index->count : t->key_count;
 	return push->index ? push->index->columns : t->key;
@@ -372,7 +399,7 @@ take_key(const struct frond_table *t, List **tests, struct frond_push *push)
 	const struct frond_key_column *columns;
 	int count;
 
-	columns = push_columns(t, push, &count);
+	columns = frond_push_columns(t, push, &count);
 	while (push->equal < count && columns[push->equal].attnum) {
 		AttrNumber attnum = columns[push->equal].attnum;
 		struct frond_test *test = take_equal(&rest, attnum, false);
@@ -409,7 +436,9 @@ take_filters(const struct frond_table *t, List *tests, struct frond_push *push)
 	foreach (cell, tests) {
 		struct frond_test *test = lfirst(cell);
 
-		if (test->place == FROND_IN)
+		/* What is computed is relied on where an index is, since others than this
+		 * PostgreSQL may write rows without it. */
+		if (test->place == FROND_IN || frond_computed_of(t, test->attnum))
 			push->is_exact = false;
 		else
 			push->tests = lappend(push->tests, test);
@@ -443,7 +472,7 @@ frond_push_make(RelOptInfo *rel, const struct frond_table *t, const struct frond
 		if (test->place != FROND_IN)
 			test->place = FROND_EQUAL;
 	}
-	columns = push_columns(t, ret, &count);
+	columns = frond_push_columns(t, ret, &count);
 	ret->is_whole_key = !index && ret->equal == count;
 	if (ret->equal >= hash_count(t, ret) && ret->equal < count && columns[ret->equal].attnum &&
 	    is_ordered(t, ret, ret->equal))
@@ -529,9 +558,8 @@ enum {
 	NUMERIC_MORE_BYTES = 12, /* of a numeric: what it has beside its digits */
 };
 
-/* Whether a value is never too long for its part of an entry. */
-static bool
-fits_entry(const struct frond_index *index, const struct frond_column *c)
+bool
+frond_push_fits(const struct frond_index *index, const struct frond_column *c)
 {
 	if (c->kind != FROWS_BYTES && c->kind != FROWS_TEXT && c->kind != FROWS_NUMERIC)
 		return true;
@@ -553,7 +581,7 @@ order_of(const struct frond_table *t, const struct frond_push *push, struct orde
 	bool is_total = push->index && push->index->is_unique;
 	int count, all = 0;
 
-	columns = push_columns(t, push, &count);
+	columns = frond_push_columns(t, push, &count);
 	for (int i = 0; i < count; i++) {
 		const struct frond_column *c = columns[i].attnum
 						       ? &t->columns[columns[i].attnum - 1]
@@ -562,7 +590,7 @@ order_of(const struct frond_table *t, const struct frond_push *push, struct orde
 		ret[all] = (struct order_column){ columns[i].attnum, columns[i].descending,
 						  is_ordered(t, push, i), false };
 		if (push->index) {
-			ret[all].ordered &= fits_entry(push->index, c);
+			ret[all].ordered &= frond_push_fits(push->index, c);
 			ret[all].may_be_null = !is_never_null(t, push, columns[i].attnum);
 			is_total &= !ret[all].may_be_null;
 		}
@@ -601,7 +629,7 @@ pathkey_is_of(RelOptInfo *rel, const struct frond_table *t, const PathKey *pathk
 		AttrNumber attnum;
 		Oid type = c->type == VARCHAROID ? TEXTOID : c->type == CIDROID ? INETOID : c->type;
 
-		if (frond_push_column(rel, t, member->em_expr, &attnum) == c &&
+		if (frond_push_value(rel, t, member->em_expr, &attnum) == c &&
 		    lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf ==
 			    pathkey->pk_opfamily)
 			return true;

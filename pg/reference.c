@@ -345,9 +345,7 @@ frond_reference_note(const struct frond_table *t, Oid user, const struct frond_r
 		p->level = GetCurrentTransactionNestLevel();
 		p->values = palloc(r->count * sizeof(*p->values));
 		for (int i = 0; i < r->count; i++)
-			p->values[i] = (struct frows_value){ memcpy(palloc(values[i].len + 1),
-								    values[i].ptr, values[i].len),
-							     values[i].len };
+			p->values[i] = frond_value_copy(values[i]);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -382,6 +380,17 @@ struct finder {
 	int from[FROWS_KEY_COLUMNS];     /* which of the values each of its columns is */
 };
 
+/* Whether the index tells rows apart by these columns. */
+static bool
+is_of(const struct frond_index *index, const Bitmapset *named)
+{
+	Bitmapset *columns = NULL;
+
+	for (int i = 0; i < index->count; i++)
+		columns = bms_add_member(columns, index->columns[i].attnum);
+	return frond_index_tells_apart(index) && bms_equal(columns, named);
+}
+
 bool
 frond_reference_target(const struct frond_table *t, const AttrNumber *columns, int count,
 		       const struct frond_index **ret)
@@ -396,7 +405,7 @@ frond_reference_target(const struct frond_table *t, const AttrNumber *columns, i
 	if (bms_equal(named, key))
 		return true;
 	for (int i = 0; i < t->index_count; i++)
-		if (frond_conflict_fits(&t->indexes[i], named)) {
+		if (is_of(&t->indexes[i], named)) {
 			*ret = &t->indexes[i];
 			return true;
 		}
@@ -454,8 +463,7 @@ find_by_index(const struct finder *f, struct frows *c, int count, const struct f
 			return true;
 		if (!frows_has_more(c))
 			return false;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 
@@ -569,8 +577,7 @@ are_several(const struct frond_table *t, const struct frond_index *index, struct
 			found++;
 		if (found > 1 || !frows_has_more(c))
 			return found > 1;
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 

@@ -7,6 +7,7 @@
  */
 #include "frond_pg.h"
 #include "frond_catalog.h"
+#include "frond_computed.h"
 
 #include "access/relation.h"
 #include "access/xact.h"
@@ -85,25 +86,16 @@ converter_fini(struct converter *c)
 	FreeExecutorState(c->state);
 }
 
-static struct frows_value
-value_copy(struct frows_value v)
-{
-	if (v.len > 0)
-		v.ptr = memcpy(palloc(v.len), v.ptr, v.len);
-	return v;
-}
-
 static void
-slot_fill(struct converter *c, const struct frows_value *row)
+slot_fill(const struct frond_table *t, TupleTableSlot *slot, const struct frows_value *row)
 {
-	ExecClearTuple(c->slot);
-	for (int i = 0; i < c->t->natts; i++) {
-		c->slot->tts_isnull[i] = !c->t->columns[i].is_there || row[i].len < 0;
-		c->slot->tts_values[i] = c->slot->tts_isnull[i]
-						 ? (Datum)0
-						 : frond_value_get(&c->t->columns[i], row[i]);
+	ExecClearTuple(slot);
+	for (int i = 0; i < t->natts; i++) {
+		slot->tts_isnull[i] = !t->columns[i].is_there || row[i].len < 0;
+		slot->tts_values[i] = slot->tts_isnull[i] ? (Datum)0
+							  : frond_value_get(&t->columns[i], row[i]);
 	}
-	ExecStoreVirtualTuple(c->slot);
+	ExecStoreVirtualTuple(slot);
 }
 
 /* Changes the values of a row, in memory of the caller's. */
@@ -115,7 +107,7 @@ row_convert(struct converter *c, struct frows_value *row)
 	ListCell *cell;
 
 	ResetPerTupleExprContext(c->state);
-	slot_fill(c, row);
+	slot_fill(c->t, c->slot, row);
 	context->ecxt_scantuple = c->slot;
 	foreach (cell, c->retypes) {
 		const struct frond_retype *r = lfirst(cell);
@@ -132,7 +124,7 @@ row_convert(struct converter *c, struct frows_value *row)
 				       get_attname(c->t->relid, r->attnum, false),
 				       RelationGetRelationName(c->rel)));
 		MemoryContextSwitchTo(own);
-		row[r->attnum - 1] = value_copy(v);
+		row[r->attnum - 1] = frond_value_copy(v);
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(c->state));
 	}
 	MemoryContextSwitchTo(own);
@@ -149,7 +141,7 @@ kept_add(struct kept *k, struct converter *how, const struct frows_value *values
 
 	for (int i = 0; i < t->natts; i++)
 		if (t->columns[i].is_there)
-			row[i] = value_copy(values[n++]);
+			row[i] = frond_value_copy(values[n++]);
 	if (how->retypes)
 		row_convert(how, row);
 	for (int i = 0; i < t->natts; i++)
@@ -196,8 +188,7 @@ rows_keep(struct converter *how, struct kept *ret)
 		while (frows_scan_row(c, values))
 			kept_add(ret, how, values);
 		more = frows_has_more(c);
-		place = frows_scan_place(c);
-		place.ptr = memcpy(palloc(place.len + 1), place.ptr, place.len);
+		place = frond_value_copy(frows_scan_place(c));
 	}
 }
 
@@ -245,10 +236,39 @@ fail_equal(Relation rel, const struct frond_table *t, const struct frows_value *
 		errdetail("Key (%s)=(%s) is duplicated.", names.data, values.data));
 }
 
+/* Computes what the table's indexes are of. */
+struct computer {
+	EState *estate;
+	struct frond_computing *computing;
+	TupleTableSlot *slot;
+};
+
 static void
-put_row(struct frows *c, const struct frond_table *t, const struct frows_value *row)
+computer_init(struct computer *c, const struct frond_table *t, Relation rel)
 {
-	struct frows_value *values = palloc((t->natts + 1) * sizeof(*values));
+	*c = (struct computer){ NULL };
+	if (!t->computed_count)
+		return;
+	c->estate = CreateExecutorState();
+	c->computing = frond_computing_new(t, c->estate);
+	c->slot = MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(rel)),
+					   &TTSOpsVirtual);
+}
+
+static void
+computer_fini(struct computer *c)
+{
+	if (!c->estate)
+		return;
+	ExecDropSingleTupleTableSlot(c->slot);
+	FreeExecutorState(c->estate);
+}
+
+static void
+put_row(struct frows *c, const struct frond_table *t, struct computer *how,
+	const struct frows_value *row)
+{
+	struct frows_value *values = palloc((t->natts + t->computed_count + 1) * sizeof(*values));
 	struct frows_value key[FROWS_KEY_COLUMNS];
 	uint8 number[NUMBER_BYTES];
 	int count = 0;
@@ -263,25 +283,34 @@ put_row(struct frows *c, const struct frond_table *t, const struct frows_value *
 	for (int i = 0; i < t->natts; i++)
 		if (t->columns[i].is_there && !t->columns[i].is_key)
 			values[count++] = row[i];
+	if (how->estate) {
+		ResetPerTupleExprContext(how->estate);
+		slot_fill(t, how->slot, row);
+	}
+	for (int i = t->natts; i < t->natts + t->computed_count; i++)
+		if (t->columns[i].is_there)
+			values[count++] = frond_computing_value(how->computing, (AttrNumber)(i + 1),
+								how->slot);
 	frows_write_row(c, FROWS_INSERT, key, t->key_count, values);
 	pfree(values);
 }
 
 /* Writes rows from `first` on, as many as a request takes. Returns the one behind them. */
 static size_t
-rows_put(Relation rel, const struct frond_table *t, const struct kept *k, size_t first)
+rows_put(Relation rel, const struct frond_table *t, struct computer *how, const struct kept *k,
+	 size_t first)
 {
 	struct frows *c = frond_link_inside(t->server, GetUserId(), true);
-	uint32 *columns = palloc((t->natts + 1) * sizeof(*columns));
+	uint32 *columns = palloc((t->natts + t->computed_count + 1) * sizeof(*columns));
 	const struct frows_of of = frond_table_of(t);
 	size_t i = first, count = 0;
 
-	for (int j = 0; j < t->natts; j++)
+	for (int j = 0; j < t->natts + t->computed_count; j++)
 		if (t->columns[j].is_there && !t->columns[j].is_key)
 			columns[count++] = t->columns[j].id;
 	frows_write(c, &of, columns, count);
 	while (i < k->count && frows_request_bytes(c) < SEND_BYTES)
-		put_row(c, t, k->rows[i++]);
+		put_row(c, t, how, k->rows[i++]);
 	if (frows_write_run(c))
 		return i;
 	if (strcmp(frows_failure(c)->state, "23505") == 0 && frows_failure(c)->index[0])
@@ -344,7 +373,7 @@ index_statements(const struct frond_table *t)
 	for (int i = 0; i < t->index_count; i++) {
 		const struct frond_index *index = &t->indexes[i];
 
-		if (frond_link_drops_index(t->schema, index->name))
+		if (frond_link_drops_index(t->schema, index->stored))
 			continue;
 		if (!index->is_usable)
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -364,7 +393,7 @@ knows_column(const struct frond_table *t, uint32 id)
 {
 	if (t->has_hidden_key && t->hidden.id == id)
 		return true;
-	for (int i = 0; i < t->natts; i++)
+	for (int i = 0; i < t->natts + t->computed_count; i++)
 		if (t->columns[i].is_there && t->columns[i].id == id)
 			return true;
 	return false;
@@ -453,6 +482,7 @@ frond_remake_end(struct frond_remake *m, const struct frond_key_spec *key)
 	Oid relid = m->t->relid;
 	Relation rel = relation_open(relid, NoLock);
 	const struct frond_table *t;
+	struct computer how;
 	ListCell *cell;
 
 	check_nulls(rel, key, &m->kept);
@@ -468,8 +498,10 @@ frond_remake_end(struct frond_remake *m, const struct frond_key_spec *key)
 	foreach (cell, m->indexes)
 		frond_index_create_within(relid, lfirst(cell));
 	t = frond_table_get(relid, GetUserId());
+	computer_init(&how, t, rel);
 	for (size_t i = 0; i < m->kept.count;)
-		i = rows_put(rel, t, &m->kept, i);
+		i = rows_put(rel, t, &how, &m->kept, i);
+	computer_fini(&how);
 	frond_table_wrote(t, (int)m->kept.count, 0);
 	relation_close(rel, NoLock);
 }

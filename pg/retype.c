@@ -4,6 +4,7 @@
  * of the values: an expression that is analyzed as PostgreSQL does it for its own tables.
  */
 #include "frond_define.h"
+#include "frond_computed.h"
 
 #include "access/relation.h"
 #include "access/xact.h"
@@ -115,6 +116,18 @@ changes_some(Relation rel, const AlterTableCmd *cmd, const struct frond_retype *
 	return found;
 }
 
+/* Whether an index computes something of the column: its expression is of the column's type. */
+static bool
+is_computed_of(Oid relid, AttrNumber attnum)
+{
+	const struct frond_table *t = frond_table_get(relid, GetUserId());
+	bool found = false;
+
+	for (int i = 0; i < t->computed_count; i++)
+		found |= bms_is_member(attnum, t->computed[i].used);
+	return found;
+}
+
 /* What becomes of a column; NULL: its values stay as they are in frond. */
 static struct frond_retype *
 retype_of(Relation rel, const AlterTableCmd *cmd)
@@ -131,7 +144,9 @@ retype_of(Relation rel, const AlterTableCmd *cmd)
 	typenameTypeIdAndMod(NULL, ((ColumnDef *)cmd->def)->typeName, &r->type, &r->typmod);
 	r->expression = transform_analyze(rel, cmd, r, COERCION_ASSIGNMENT);
 	planned = (Node *)expression_planner((Expr *)copyObject(r->expression));
-	is_alike = is_kept_alike(get_atttype(RelationGetRelid(rel), attnum), r->type);
+	is_alike = is_kept_alike(get_atttype(RelationGetRelid(rel), attnum), r->type) &&
+		   !(is_computed_of(RelationGetRelid(rel), attnum) &&
+		     get_atttype(RelationGetRelid(rel), attnum) != r->type);
 	if (is_alike && (is_column(planned, attnum) || !changes_some(rel, cmd, r)))
 		return NULL;
 	return r;

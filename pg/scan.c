@@ -8,6 +8,8 @@
 #include "frond_pg.h"
 #include "frond_sums.h"
 #include "frond_lock.h"
+#include "frond_own.h"
+#include "frond_push.h"
 
 #include "nodes/makefuncs.h"
 #include "access/htup_details.h"
@@ -108,7 +110,12 @@ tests_init(struct scan *s, ForeignScanState *node, List *tests, List *values)
 		if (test->op == FROND_NULL || test->op == FROND_NOT_NULL)
 			continue;
 		test->expression = list_nth(states, next++);
-		frond_column_set_type(&test->value_column, (Oid)lfourth_int(from), -1);
+		/* Mostly the operator takes what the column has, which is known. */
+		if ((Oid)lfourth_int(from) == test->column->type &&
+		    test->column->kind != FROWS_OTHER)
+			test->value_column = *test->column;
+		else
+			frond_column_set_type(&test->value_column, (Oid)lfourth_int(from), -1);
 	}
 }
 
@@ -129,7 +136,8 @@ static void
 sums_init(struct scan *s, const ForeignScan *plan, MemoryContext parent)
 {
 	s->sums = frond_sums_new(list_nth(plan->fdw_private, FROND_PRIVATE_SUMS),
-				 list_nth(plan->fdw_private, FROND_PRIVATE_GROUPS), s->table);
+				 list_nth(plan->fdw_private, FROND_PRIVATE_GROUPS), s->table,
+				 s->index);
 	s->is_grouped = frond_sums_group_values(s->sums) > 0;
 	if (!s->is_grouped)
 		return;
@@ -478,14 +486,12 @@ page_ask(struct scan *s, struct frows *c)
 static void
 page_end(struct scan *s, struct frows *c)
 {
-	struct frows_value place = frows_scan_place(c);
-
 	s->has_more = frows_has_more(c);
 	if (s->has_more) {
-		void *copy = MemoryContextAlloc(s->page_memory, place.len);
+		MemoryContext old = MemoryContextSwitchTo(s->page_memory);
 
-		memcpy(copy, place.ptr, place.len);
-		s->place = (struct frows_value){ copy, place.len };
+		s->place = frond_value_copy(frows_scan_place(c));
+		MemoryContextSwitchTo(old);
 		return;
 	}
 	s->place = (struct frows_value){ NULL, 0 };
@@ -511,15 +517,17 @@ keys_end(const struct scan *s)
 	return s->choice_key < 0 ? 1 : Min(s->choice_count, s->choice + GET_KEYS);
 }
 
-/* In the order of their bytes, as everybody does. */
-static void
+/* In the order of their bytes, as everybody does. True: the only one was waited for. */
+static bool
 keys_lock(struct scan *s)
 {
+	if (s->choice_key < 0)
+		return frond_lock_ahead(s->table, s->user, s->equal, s->lock);
 	for (int i = s->choice; i < keys_end(s); i++) {
-		if (s->choice_key >= 0)
-			s->equal[s->choice_key] = s->choices[i];
+		s->equal[s->choice_key] = s->choices[i];
 		frond_lock_wait(s->table, s->user, s->equal, s->lock);
 	}
+	return false;
 }
 
 static void
@@ -543,14 +551,34 @@ page_get(struct scan *s, struct frows *c)
 	s->has_more = s->choice_key >= 0 && s->choice < s->choice_count;
 }
 
+/* A row that the transaction has changed itself. False: frond has to be asked. */
+static bool
+page_get_own(struct scan *s)
+{
+	const struct frows_value *own = NULL;
+	struct frows_value *row;
+
+	if (s->is_whole_key && s->choice_key < 0 && !s->sums && !frond_marks_are_beside(s->marks))
+		own = frond_own_find(s->table, s->user, s->equal);
+	if (!own)
+		return false;
+	row = page_row(s);
+	for (int i = 0; i < s->column_count; i++)
+		row[i] = own[s->attnums[i] - 1];
+	page_keep(s, s->rows++);
+	s->has_more = false;
+	return true;
+}
+
 /* Reads the next page behind the rows that are here. */
 static void
 page_read(struct scan *s)
 {
 	struct frows *c;
+	bool waited = s->is_whole_key && s->lock != NoLock && keys_lock(s);
 
-	if (s->is_whole_key && s->lock != NoLock)
-		keys_lock(s);
+	if (!waited && page_get_own(s))
+		return;
 	if (frond_marks_are_beside(s->marks))
 		c = frond_link_beside(s->table->server, s->user);
 	else if (s->is_alone)
@@ -561,6 +589,8 @@ page_read(struct scan *s)
 		page_get(s, c);
 	else
 		page_scan(s, c);
+	if (waited)
+		frond_lock_check(s->table, s->user, s->equal);
 	s->pages++;
 }
 
@@ -570,8 +600,7 @@ page_next(struct scan *s, ForeignScanState *node)
 {
 	frond_modify_flush(s->table->relid, node->ss.ps.state);
 	/* The place of the last page is in the memory of that page, and is needed for this one. */
-	if (s->place.len)
-		s->place.ptr = memcpy(palloc(s->place.len), s->place.ptr, s->place.len);
+	s->place = frond_value_copy(s->place);
 	MemoryContextReset(s->page_memory);
 	s->page = NULL;
 	s->rows = s->room = s->at = 0;

@@ -284,6 +284,7 @@ void
 frond_sequences_forget(struct frows *c, const struct frows_table *t, const char *column)
 {
 	char prefix[PREFIX_BYTES], from[NAME_BYTES], to[NAME_BYTES];
+	const struct frows_column *one;
 
 	counter_prefix(t->id, prefix);
 	if (!column) {
@@ -291,16 +292,12 @@ frond_sequences_forget(struct frows *c, const struct frows_table *t, const char 
 		frond_counters_forget(c, prefix, to);
 		return;
 	}
-	for (size_t i = 0; i < t->count; i++) {
-		const struct frows_column *one = &t->columns[i];
-
-		if (one->name.len != strlen(column) ||
-		    memcmp(one->name.ptr, column, one->name.len) != 0)
-			continue;
-		snprintf(from, sizeof(from), "%s%u", prefix, one->id);
-		snprintf(to, sizeof(to), "%s ", from);
-		frond_counters_forget(c, from, to);
-	}
+	one = frond_stored_column(t, column);
+	if (!one)
+		return;
+	snprintf(from, sizeof(from), "%s%u", prefix, one->id);
+	snprintf(to, sizeof(to), "%s ", from);
+	frond_counters_forget(c, from, to);
 }
 
 /* ---- In the place of nextval() ---- */

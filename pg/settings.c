@@ -1,6 +1,7 @@
 /* Settings of the extension, and the options of its servers, user mappings, tables and columns. */
 #include "frond_define.h"
 #include "frond_lock.h"
+#include "frond_shown.h"
 
 #include "utils/builtins.h"
 #include "access/table.h"
@@ -63,6 +64,11 @@ frond_settings_init(void)
 		"frond.drop_database",
 		"Lets DROP DATABASE drop the tables that CREATE TABLE has made in frond for it.",
 		NULL, &frond_drop_database, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"frond.show_tables",
+		"Shows tables in frond as tables in information_schema.tables and pg_tables.",
+		"Of those that CREATE TABLE has made; otherwise they are foreign tables there.",
+		&frond_show_tables, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"frond.retries", "How often a statement is tried again that has met others.",
 		"Of statements that are a transaction by themselves; 0: they fail with 40001.",

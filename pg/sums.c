@@ -2,14 +2,15 @@
  * Aggregates that frond computes: counts, sums of integers, the least and the greatest. It answers
  * for the rows of a page, or for each group of them, and what the pages have is put together here.
  *
- * Groups are rows that lie together: those with the first columns of the key equal. HAVING is a
- * condition on what the plan gives, which PostgreSQL checks.
+ * Groups are rows that lie together: those with the first columns of the key, or of an index,
+ * equal. HAVING is a condition on what the plan gives, which PostgreSQL checks.
  *
  * Nobody looks at the rows again, so all conditions have to be pushed down. What depends on the
  * order of additions, as sums of floats do, is left to PostgreSQL.
  */
 #include "frond_pg.h"
 #include "frond_sums.h"
+#include "frond_push.h"
 
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
@@ -127,59 +128,70 @@ sum_plan(RelOptInfo *rel, const struct frond_table *t, const Aggref *a)
 
 /* ---- Groups ---- */
 
-/* What the plan has of groups: these numbers, and then the column of the key of each expression. */
+/* What the plan has of groups: these numbers, and then the column of each expression. */
 enum groups_plan {
-	GROUPS_PLAN_PREFIX, /* columns of the key, from the first, that a group has equal */
+	GROUPS_PLAN_PREFIX, /* columns of the key or the index, from the first, that are equal */
 	GROUPS_PLAN_FIRST,
 };
 
-/* The column of the key that GROUP BY names; -1: it is none, or compared otherwise. */
+/* Which column of the key, or of the index, GROUP BY names; -1: none, or by another equality. */
 static int
-group_key(RelOptInfo *rel, const struct frond_table *t, const SortGroupClause *clause, Expr *e)
+group_key(RelOptInfo *rel, const struct frond_table *t, const struct frond_push *push,
+	  const SortGroupClause *clause, Expr *e)
 {
+	const struct frond_key_column *columns;
 	const struct frond_column *c;
 	AttrNumber attnum;
-	int key = 0;
+	int count;
 
 	c = IsA(e, Var) ? frond_push_column(rel, t, e, &attnum) : NULL;
-	if (!c || !c->is_key || !frond_push_equals(c, clause->eqop, ((Var *)e)->varcollid))
+	if (!c || !frond_push_equals(c, clause->eqop, ((Var *)e)->varcollid))
 		return -1;
-	while (t->key[key].attnum != attnum)
-		key++;
-	return key;
+	columns = frond_push_columns(t, push, &count);
+	for (int i = 0; i < count; i++)
+		if (columns[i].attnum == attnum)
+			return i;
+	return -1;
 }
 
-/* Whether the scan has one value of this column of the key. */
+/* Whether the scan has one value of this column of the key, or of the index. */
 static bool
 has_one_value(const struct frond_table *t, const struct frond_push *push, int key)
 {
+	const struct frond_key_column *columns;
 	ListCell *cell;
+	int count;
 
 	if (key >= push->equal)
 		return false;
+	columns = frond_push_columns(t, push, &count);
 	foreach (cell, push->tests) {
 		const struct frond_test *test = lfirst(cell);
 
-		if (test->place == FROND_IN && test->attnum == t->key[key].attnum)
+		if (test->place == FROND_IN && test->attnum == columns[key].attnum)
 			return false;
 	}
 	return true;
 }
 
 /*
- * How many columns of the key rows of a group have equal, if these columns are what it is grouped
- * by: it has to be the first ones, but for those of which the scan has one value. 0: rows of a
- * group do not lie together.
+ * How many columns of the key, or of the index, rows of a group have equal, if these columns are
+ * what it is grouped by: it has to be the first ones, but for those of which the scan has one
+ * value. 0: rows of a group do not lie together.
  */
 static int
 group_prefix(const struct frond_table *t, const struct frond_push *push, const Bitmapset *keys)
 {
-	int left = bms_num_members(keys), prefix = 0;
+	int left = bms_num_members(keys), prefix = 0, hash = push->index ? 0 : t->hash_count, count;
+	const struct frond_key_column *columns = frond_push_columns(t, push, &count);
 
-	for (; prefix < t->key_count && (left || prefix < t->hash_count); prefix++) {
+	for (; prefix < count && (left || prefix < hash); prefix++) {
 		bool is_grouped = bms_is_member(prefix, keys);
 
 		if (!is_grouped && !has_one_value(t, push, prefix))
+			return 0;
+		if (push->index &&
+		    !frond_push_fits(push->index, &t->columns[columns[prefix].attnum - 1]))
 			return 0;
 		left -= is_grouped;
 	}
@@ -200,7 +212,7 @@ groups_of(PlannerInfo *root, RelOptInfo *rel, const struct frond_table *t,
 	foreach (cell, root->parse->groupClause) {
 		SortGroupClause *clause = lfirst(cell);
 		TargetEntry *entry = get_sortgroupclause_tle(clause, root->processed_tlist);
-		int key = group_key(rel, t, clause, entry->expr);
+		int key = group_key(rel, t, push, clause, entry->expr);
 
 		if (key < 0)
 			return NIL;
@@ -224,6 +236,9 @@ struct upper {
 	List *groups; /* as the plan has them; NIL: there is one row of sums */
 	List *having;
 	bool reverse;
+	struct frond_push push;
+	double rows; /* groups, or one row */
+	Cost cost;
 };
 
 /* Adds aggregates, all of which frond can compute, behind the groups. False: it cannot. */
@@ -258,6 +273,8 @@ upper_make(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct
 	struct upper *u = palloc0(sizeof(*u));
 
 	u->scanned = scanned;
+	u->push = *push;
+	u->rows = 1;
 	u->having = (List *)query->havingQual;
 	if (query->groupClause) {
 		u->groups = groups_of(root, scanned, t, push, &u->values);
@@ -270,15 +287,80 @@ upper_make(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct
 	return u->groups || u->sums ? u : NULL;
 }
 
-/* By the key where there are groups, since entries of an index lie in another order. */
-static void
-upper_push(PlannerInfo *root, RelOptInfo *scanned, const struct frond_table *t,
-	   struct frond_push *ret)
+/* Whether frond counts the entries of groups, most of which it need not read for that. */
+static bool
+counts_entries(PlannerInfo *root, const struct frond_table *t, const struct upper *u)
 {
-	if (root->parse->groupClause)
-		frond_push_make(scanned, t, NULL, scanned->baserestrictinfo, ret);
-	else
-		frond_plan_best(root, scanned, t, scanned->baserestrictinfo, ret);
+	Oid user = frond_user_of(planner_rt_fetch(u->scanned->relid, root));
+	ListCell *cell;
+	bool is_exact;
+
+	foreach (cell, u->sums)
+		if (linitial_int(lfirst(cell)) != SUM_ROWS)
+			return false;
+	foreach (cell, u->push.tests)
+		if (((const struct frond_test *)lfirst(cell))->place == FROND_FILTER)
+			return false;
+	/* A table that knows how many rows it has. */
+	return frond_table_rows(t, user, &is_exact) >= 0 && is_exact;
+}
+
+/* What it costs that frond computes all of it. */
+static Cost
+upper_cost(PlannerInfo *root, const struct frond_table *t, const struct upper *u)
+{
+	if (u->groups && u->push.index && counts_entries(root, t, u))
+		return frond_plan_counted(u->scanned->rows, u->rows);
+	return frond_plan_cost(root, u->scanned, &u->push);
+}
+
+/* By the key, or by an index; NULL: frond cannot compute it so. */
+static struct upper *
+upper_try(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct frond_table *t,
+	  const struct frond_push *push)
+{
+	struct upper *u;
+
+	/* Many whole keys are got in one request. */
+	if (!push->is_exact || (push->has_in && push->is_whole_key))
+		return NULL;
+	u = upper_make(root, scanned, rel, t, push);
+	if (!u)
+		return NULL;
+	if (u->groups) {
+		List *by = list_copy_head(u->values, list_length(u->groups) - GROUPS_PLAN_FIRST);
+
+		u->rows = estimate_num_groups(root, by, scanned->rows, NULL, NULL);
+	}
+	u->cost = upper_cost(root, t, u);
+	return u;
+}
+
+/* What costs the least; NULL: frond cannot compute it. */
+static struct upper *
+upper_best(PlannerInfo *root, RelOptInfo *scanned, RelOptInfo *rel, const struct frond_table *t)
+{
+	struct frond_push push;
+	struct upper *best;
+
+	if (!root->parse->groupClause) {
+		frond_plan_best(root, scanned, t, scanned->baserestrictinfo, &push);
+		return upper_try(root, scanned, rel, t, &push);
+	}
+	frond_push_make(scanned, t, NULL, scanned->baserestrictinfo, &push);
+	best = upper_try(root, scanned, rel, t, &push);
+	for (int i = 0; i < t->index_count; i++) {
+		const struct frond_index *index = &t->indexes[i];
+		struct upper *u;
+
+		if (!index->has_groups ||
+		    !frond_push_make_index(scanned, t, index, scanned->baserestrictinfo, &push))
+			continue;
+		u = upper_try(root, scanned, rel, t, &push);
+		if (u && (!best || u->cost < best->cost))
+			best = u;
+	}
+	return best;
 }
 
 void
@@ -287,12 +369,8 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 {
 	const Query *query = root->parse;
 	const struct frond_table *t;
-	struct frond_push push;
 	List *pathkeys = NIL;
-	bool reverse = false;
 	struct upper *u;
-	double rows = 1;
-	Cost cost;
 
 	if (stage != UPPERREL_GROUP_AGG || rel->fdw_private ||
 	    scanned->reloptkind != RELOPT_BASEREL || !(query->hasAggs || query->groupClause) ||
@@ -302,28 +380,20 @@ frond_plan_upper(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *scanned
 	    planner_rt_fetch(scanned->relid, root)->inh)
 		return;
 	t = frond_plan_table(root, scanned);
-	upper_push(root, scanned, t, &push);
-	/* Many whole keys are got in one request. */
-	if (!push.is_exact || (push.has_in && push.is_whole_key))
-		return;
-	u = upper_make(root, scanned, rel, t, &push);
+	u = upper_best(root, scanned, rel, t);
 	if (!u)
 		return;
 	rel->fdw_private = u;
-	if (u->groups) {
-		List *by = list_copy_head(u->values, list_length(u->groups) - GROUPS_PLAN_FIRST);
-
-		rows = estimate_num_groups(root, by, scanned->rows, NULL, NULL);
-		if (root->sort_pathkeys &&
-		    frond_push_order(root, scanned, t, &push, root->sort_pathkeys, &reverse)) {
-			pathkeys = root->sort_pathkeys;
-			u->reverse = reverse;
-		}
-	}
-	cost = frond_plan_cost(root, scanned, &push);
-	add_path(rel, (Path *)create_foreign_upper_path(root, rel, rel->reltarget, rows, cost,
-							cost + frond_plan_sent(rows) +
-								rows * cpu_tuple_cost,
+	/* frond counts entries forwards, and groups are few to sort. */
+	if (u->groups && root->sort_pathkeys &&
+	    frond_push_order(root, scanned, t, &u->push, root->sort_pathkeys, &u->reverse) &&
+	    !(u->reverse && u->push.index))
+		pathkeys = root->sort_pathkeys;
+	else
+		u->reverse = false;
+	add_path(rel, (Path *)create_foreign_upper_path(root, rel, rel->reltarget, u->rows, u->cost,
+							u->cost + frond_plan_sent(u->rows) +
+								u->rows * cpu_tuple_cost,
 							pathkeys, NULL, NIL));
 }
 
@@ -332,18 +402,16 @@ frond_plan_sums(PlannerInfo *root, RelOptInfo *rel, List *tlist, Plan *outer)
 {
 	const struct upper *u = rel->fdw_private;
 	RelOptInfo *scanned = u->scanned;
+	const struct frond_index *index = u->push.index;
 	List *values, *pushed, *tests, *private;
-	struct frond_push push;
 
-	upper_push(root, scanned, frond_plan_table(root, scanned), &push);
-	tests = frond_push_plan(&push, &values, &pushed);
+	tests = frond_push_plan(&u->push, &values, &pushed);
 	/* PostgreSQL does not know these as conditions of the plan: they are of a table alone. */
 	pushed = copyObject(pushed);
 	ChangeVarNodes((Node *)pushed, (int)scanned->relid, 1, 0);
-	private = list_make5(
-		tests, NIL,
-		list_make4_int(u->reverse, 0, push.index ? (int)push.index->number : 0, false),
-		u->sums, pushed);
+	private = list_make5(tests, NIL,
+			     list_make4_int(u->reverse, 0, index ? (int)index->number : 0, false),
+			     u->sums, pushed);
 	private = lappend(private, u->groups);
 	return make_foreignscan(tlist, u->having, 0, values, private,
 				add_to_flat_tlist(NIL, u->values), NIL, outer);
@@ -362,7 +430,7 @@ struct sum {
 	Datum value; /* a numeric, or the least or greatest so far */
 };
 
-/* A column of the key that rows are grouped by. */
+/* A column of the key, or of the index, that rows are grouped by. */
 struct group_column {
 	int key;
 	const struct frond_column *column;
@@ -372,7 +440,7 @@ struct frond_sums {
 	struct sum *all;
 	int count;
 	int64 rows;
-	int prefix; /* columns of the key that a group has equal; 0: there is one row of sums */
+	int prefix;              /* columns that a group has equal; 0: there is one row of sums */
 	struct frows_value *key; /* these of the group */
 	struct group_column *groups;
 	int group_count;
@@ -422,7 +490,8 @@ sum_init(struct frond_sums *s, struct sum *sum, List *plan, const struct frond_t
 }
 
 static void
-groups_init(struct frond_sums *s, List *plan, const struct frond_table *t)
+groups_init(struct frond_sums *s, List *plan, const struct frond_table *t,
+	    const struct frond_index *index)
 {
 	s->prefix = list_nth_int(plan, GROUPS_PLAN_PREFIX);
 	s->group_count = list_length(plan) - GROUPS_PLAN_FIRST;
@@ -431,12 +500,16 @@ groups_init(struct frond_sums *s, List *plan, const struct frond_table *t)
 	for (int i = 0; i < s->group_count; i++) {
 		int key = list_nth_int(plan, GROUPS_PLAN_FIRST + i);
 
-		s->groups[i] = (struct group_column){ key, frond_key_column(t, key) };
+		s->groups[i] = (struct group_column){
+			key, index ? &t->columns[index->columns[key].attnum - 1]
+				   : frond_key_column(t, key)
+		};
 	}
 }
 
 struct frond_sums *
-frond_sums_new(List *plans, List *groups, const struct frond_table *t)
+frond_sums_new(List *plans, List *groups, const struct frond_table *t,
+	       const struct frond_index *index)
 {
 	struct frond_sums *s = palloc0(sizeof(*s));
 	size_t most = 2 * (size_t)list_length(plans) + 1;
@@ -449,7 +522,7 @@ frond_sums_new(List *plans, List *groups, const struct frond_table *t)
 	foreach (cell, plans)
 		sum_init(s, &s->all[s->count++], lfirst(cell), t);
 	if (groups)
-		groups_init(s, groups, t);
+		groups_init(s, groups, t, index);
 	return s;
 }
 
@@ -533,12 +606,8 @@ void
 frond_sums_begin_group(struct frond_sums *s, const struct frows_value *values)
 {
 	frond_sums_clear(s);
-	for (int i = 0; i < s->prefix; i++) {
-		char *copy = palloc((size_t)values[i].len + 1);
-
-		memcpy(copy, values[i].ptr, (size_t)values[i].len);
-		s->key[i] = (struct frows_value){ copy, values[i].len };
-	}
+	for (int i = 0; i < s->prefix; i++)
+		s->key[i] = frond_value_copy(values[i]);
 }
 
 bool
@@ -546,7 +615,8 @@ frond_sums_is_group(const struct frond_sums *s, const struct frows_value *values
 {
 	for (int i = 0; i < s->prefix; i++)
 		if (values[i].len != s->key[i].len ||
-		    memcmp(values[i].ptr, s->key[i].ptr, (size_t)values[i].len) != 0)
+		    (values[i].len > 0 &&
+		     memcmp(values[i].ptr, s->key[i].ptr, (size_t)values[i].len) != 0))
 			return false;
 	return true;
 }
@@ -586,8 +656,9 @@ frond_sums_store(const struct frond_sums *s, TupleTableSlot *slot)
 	for (; at < s->group_count; at++) {
 		const struct group_column *g = &s->groups[at];
 
-		slot->tts_isnull[at] = false;
-		slot->tts_values[at] = frond_value_get(g->column, s->key[g->key]);
+		slot->tts_isnull[at] = s->key[g->key].len < 0;
+		if (!slot->tts_isnull[at])
+			slot->tts_values[at] = frond_value_get(g->column, s->key[g->key]);
 	}
 	for (int i = 0; i < s->count; i++, at++) {
 		const struct sum *sum = &s->all[i];

@@ -1,5 +1,8 @@
 /* What frond has of foreign tables: ids, columns, keys and indexes, kept until one changes. */
 #include "frond_pg.h"
+#include "frond_catalog.h"
+#include "frond_computed.h"
+#include "frond_own.h"
 
 #include "catalog/pg_type.h"
 #include "access/stratnum.h"
@@ -110,8 +113,8 @@ frond_key_column(const struct frond_table *t, int key)
 
 /* ---- Asking frond ---- */
 
-static const struct frows_column *
-find_column(const struct frows_table *f, const char *name)
+const struct frows_column *
+frond_stored_column(const struct frows_table *f, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -133,7 +136,7 @@ column_fill(Relation rel, const struct frows_table *f, int i, struct frond_table
 	if (attribute->attisdropped)
 		return;
 	name = frond_column_name(rel, attribute->attnum);
-	from = find_column(f, name);
+	from = frond_stored_column(f, name);
 	if (!from)
 		ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
 			errmsg("the table \"%s\" has no column \"%s\" in frond",
@@ -173,7 +176,7 @@ static void
 key_check(Relation rel, const struct frows_table *f, struct frond_table *t)
 {
 	if (f->key_count == 1 && !t->key[0].attnum && f->columns[0].kind == FROWS_INT8 &&
-	    find_column(f, FROND_HIDDEN_KEY) == f->columns) {
+	    frond_stored_column(f, FROND_HIDDEN_KEY) == f->columns) {
 		hidden_fill(f->columns, t);
 		return;
 	}
@@ -191,7 +194,7 @@ table_fill(Relation rel, const struct frows_table *f, struct frond_table *t)
 {
 	memcpy(t->id, f->id, sizeof(t->id));
 	t->natts = RelationGetNumberOfAttributes(rel);
-	t->columns = palloc0((t->natts + 1) * sizeof(*t->columns));
+	frond_computed_find(f, t);
 	if (f->key_count > FROWS_KEY_COLUMNS)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("a key has %d columns at most", FROWS_KEY_COLUMNS));
@@ -223,11 +226,20 @@ frond_index_named(const struct frond_table *t, const char *name)
 	return NULL;
 }
 
+const struct frond_index *
+frond_index_stored(const struct frond_table *t, const char *stored)
+{
+	for (int i = 0; i < t->index_count; i++)
+		if (strcmp(t->indexes[i].stored, stored) == 0)
+			return &t->indexes[i];
+	return NULL;
+}
+
 /* 0: PostgreSQL's table has no column for it. */
 static AttrNumber
 attnum_of(const struct frond_table *t, uint32 id)
 {
-	for (int i = 0; i < t->natts; i++)
+	for (int i = 0; i < t->natts + t->computed_count; i++)
 		if (t->columns[i].is_there && t->columns[i].id == id)
 			return (AttrNumber)(i + 1);
 	return InvalidAttrNumber;
@@ -281,13 +293,31 @@ condition_expr(Relation rel, const struct frond_table *t, const struct frows_con
 	return make_opclause(opno, BOOLOID, false, var, value, InvalidOid, a->attcollation);
 }
 
+/* The index of PostgreSQL's catalog that frond has by that name. InvalidOid: it has none. */
+static Oid
+catalog_index(List *oids, const char *stored)
+{
+	ListCell *cell;
+
+	foreach (cell, oids)
+		if (strcmp(frond_catalog_index_stored(lfirst_oid(cell)), stored) == 0)
+			return lfirst_oid(cell);
+	return InvalidOid;
+}
+
 /* An index whose columns or conditions PostgreSQL does not have is not usable. */
 static void
-index_fill(Relation rel, const struct frond_table *t, const struct frows_index *from,
+index_fill(Relation rel, struct frond_table *t, List *oids, const struct frows_index *from,
 	   struct frond_index *ret)
 {
+	List *condition;
+
 	ret->number = from->number;
-	ret->name = pnstrdup(from->name.ptr, from->name.len);
+	ret->stored = ret->name = pnstrdup(from->name.ptr, from->name.len);
+	ret->oid = catalog_index(oids, ret->stored);
+	if (OidIsValid(ret->oid))
+		ret->name = get_rel_name(ret->oid);
+	condition = frond_computed_load(t, (int)(ret - t->indexes), ret->oid, from);
 	ret->is_unique = from->unique;
 	ret->is_usable = from->known && from->ready && from->count <= FROWS_KEY_COLUMNS;
 	for (size_t i = 0; i < from->count && i < FROWS_KEY_COLUMNS; i++) {
@@ -303,7 +333,8 @@ index_fill(Relation rel, const struct frond_table *t, const struct frows_index *
 		ret->carried = bms_add_member(ret->carried, attnum_of(t, from->included[i]));
 	if (!from->included_count)
 		ret->carried = NULL;
-	for (size_t i = 0; i < from->condition_count; i++) {
+	ret->predicate = condition;
+	for (size_t i = 0; i < from->condition_count && !condition; i++) {
 		Expr *e = condition_expr(rel, t, &from->conditions[i]);
 
 		if (e)
@@ -311,12 +342,14 @@ index_fill(Relation rel, const struct frond_table *t, const struct frows_index *
 		else
 			ret->is_usable = false;
 	}
+	ret->has_groups = from->groups;
 	ret->count = ret->is_usable ? (int)from->count : 0;
 }
 
 static void
 indexes_load(Relation rel, struct frows *c, struct frond_table *t)
 {
+	List *oids = frond_catalog_index_oids(t->relid);
 	struct frows_indexes all;
 
 	if (!frows_indexes(c, t->schema, t->table, &all))
@@ -325,7 +358,7 @@ indexes_load(Relation rel, struct frows *c, struct frond_table *t)
 	{
 		t->indexes = palloc0((all.count + 1) * sizeof(*t->indexes));
 		for (size_t i = 0; i < all.count; i++)
-			index_fill(rel, t, &all.all[i], &t->indexes[t->index_count++]);
+			index_fill(rel, t, oids, &all.all[i], &t->indexes[t->index_count++]);
 	}
 	PG_FINALLY();
 	{
@@ -360,6 +393,7 @@ entry_load(struct entry *e, Oid user)
 	}
 	PG_END_TRY();
 	indexes_load(rel, c, t);
+	frond_computed_check(t);
 	frond_references_load(e->relid, t);
 	MemoryContextSwitchTo(old);
 	relation_close(rel, NoLock);
@@ -451,6 +485,7 @@ entry_forget(struct entry *e)
 
 	if (!e->memory)
 		return;
+	frond_own_forget(e->relid);
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	stale = lappend(stale, e->memory);
 	MemoryContextSwitchTo(old);

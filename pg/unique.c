@@ -5,6 +5,7 @@
  * a path of these, since only plan.c makes paths of foreign tables.
  */
 #include "frond_pg.h"
+#include "frond_push.h"
 
 #include "access/stratnum.h"
 #include "optimizer/plancat.h"
@@ -23,7 +24,7 @@ column_add(IndexOptInfo *index, const struct frond_table *t, Oid relid, AttrNumb
 	Oid type, collation;
 	int32 typmod;
 
-	if (!attnum)
+	if (!attnum || attnum > t->natts)
 		return false;
 	get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
 	/* GetDefaultOpClass() would read the catalog's table for each query. */

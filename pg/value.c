@@ -89,6 +89,14 @@ frond_column_set_type(struct frond_column *c, Oid type, int32 typmod)
 	fmgr_info_cxt(function, &c->out, CurrentMemoryContext);
 }
 
+struct frows_value
+frond_value_copy(struct frows_value v)
+{
+	if (v.len > 0)
+		v.ptr = memcpy(palloc(v.len), v.ptr, v.len);
+	return v;
+}
+
 /* ---- To frond ---- */
 
 static struct frows_value

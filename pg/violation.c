@@ -5,9 +5,12 @@
 #include "frond_pg.h"
 #include "frond_written.h"
 
+#include "catalog/pg_constraint.h"
 #include "lib/stringinfo.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 
 const struct frows_value *
 frond_written_value(const struct frond_written *w, AttrNumber attnum)
@@ -23,7 +26,7 @@ frond_written_value(const struct frond_written *w, AttrNumber attnum)
 
 /* "Key (a, b)=(1, 2) already exists." NULL: not all values are known. */
 static const char *
-duplicate_text(const struct frond_written *w, const AttrNumber *attnums, int count)
+duplicate_text(const struct frond_written *w, Oid index, const AttrNumber *attnums, int count)
 {
 	StringInfoData names, values;
 
@@ -36,14 +39,19 @@ duplicate_text(const struct frond_written *w, const AttrNumber *attnums, int cou
 
 		if (!value || value->len < 0)
 			return NULL;
-		appendStringInfo(
-			&names, "%s%s", i ? ", " : "",
-			NameStr(TupleDescAttr(RelationGetDescr(w->rel), attnums[i] - 1)->attname));
+		/* Without the catalog nothing is computed. */
+		if (!OidIsValid(index))
+			appendStringInfo(
+				&names, "%s%s", i ? ", " : "",
+				quote_identifier(get_attname(w->table->relid, attnums[i], false)));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
 				 OutputFunctionCall(&out, frond_value_get(c, *value)));
 	}
-	return names.len ? psprintf("Key (%s)=(%s) already exists.", names.data, values.data)
-			 : NULL;
+	if (!values.len)
+		return NULL;
+	return psprintf("Key (%s)=(%s) already exists.",
+			OidIsValid(index) ? pg_get_indexdef_columns(index, true) : names.data,
+			values.data);
 }
 
 static void fail_duplicate(const struct frond_written *w, const char *name, const char *detail)
@@ -66,22 +74,29 @@ frond_fail_write(struct frows *c, const struct frond_written *w)
 {
 	const struct frows_failure *f = frows_failure(c);
 	AttrNumber attnums[FROWS_KEY_COLUMNS];
+	Oid key = InvalidOid;
 	int count = 0;
 
 	if (strcmp(f->state, "23505") != 0 || f->row < 0)
 		frond_fail(c);
 	if (f->index[0]) {
-		const char *name = pstrdup(f->index);
-		const struct frond_index *index = frond_index_named(w->table, name);
+		const struct frond_index *index = frond_index_stored(w->table, f->index);
+		const char *name = index ? index->name : pstrdup(f->index);
 
 		for (; index && count < index->count; count++)
 			attnums[count] = index->columns[count].attnum;
-		fail_duplicate(w, name, duplicate_text(w, attnums, count));
+		fail_duplicate(w, name,
+			       duplicate_text(w, index ? index->oid : InvalidOid, attnums, count));
 	}
 	if (!w->key || w->table->has_hidden_key)
 		frond_fail(c);
 	for (; count < w->table->key_count; count++)
 		attnums[count] = w->table->key[count].attnum;
-	fail_duplicate(w, psprintf("%s_pkey", RelationGetRelationName(w->rel)),
-		       duplicate_text(w, attnums, count));
+	(void)get_primary_key_attnos(w->table->relid, true, &key);
+	/* One of a table that an earlier frond has made has the usual name. */
+	fail_duplicate(w,
+		       OidIsValid(key) ? get_constraint_name(key)
+				       : psprintf("%s_pkey", RelationGetRelationName(w->rel)),
+		       duplicate_text(w, OidIsValid(key) ? get_constraint_index(key) : InvalidOid,
+				      attnums, count));
 }
