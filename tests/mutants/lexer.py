@@ -6,6 +6,7 @@ inside of bodies alone, and leaves out assertions, lines for the log, and the si
 """
 
 import dataclasses
+import functools
 import re
 
 TOKEN = re.compile(
@@ -253,3 +254,10 @@ def changes_of(path, source):
     for body in bodies_of(source, tokens, partners):
         found += Body(path, source, tokens, partners, body).changes()
     return found
+
+
+@functools.cache
+def functions_of(source):
+    """The names of the functions that a file defines."""
+    tokens = tokens_of(source)
+    return {name for name, _, _ in bodies_of(source, tokens, brackets_of(tokens))}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Changes lines of the sources, one at a time, and tells which changes no test notices.
 
-Draws changes by a seed, builds each in a scratch copy of the tree, and runs the suites of the changed
-file up to the first failure. The end is a table, the survivors, and the rate; below 90 % killed the exit
+Draws changes by a seed, builds them all at once in a scratch copy of the tree, and runs the suites of each
+changed file with that change up to the first failure. The end is a table, the survivors, and the rate; below 90 % killed the exit
 code is 1. README.md has the rules.
 """
 
@@ -20,6 +20,7 @@ import threading
 import time
 
 import lexer
+import schema
 import tree
 
 RATE = 0.9
@@ -28,9 +29,11 @@ CONFLICT_SHARE = 0.1  # of what is drawn: there are few, and each matters
 TIME_FACTOR = 5    # of what a test takes without a change, after which it counts as noticed
 TIME_LEAST = 20.0  # seconds
 TIME_MOST = 900.0  # without a change
-LATELY = 900.0     # seconds in which a test that has passed does not start to fail by itself
+LATELY = 1800.0    # seconds in which a test that has passed does not start to fail by itself
 NAMESAKE = 5       # so many times more is expected of a test with a word of the source's name
 SCRIPT_SECONDS, PROGRAM_SECONDS, LEAST_SECONDS = 20.0, 2.0, 0.3  # of a test that has not run yet; of any
+# An assertion of the sources, or a sanitizer, has ended the process.
+ENDED = {f"exit -{int(signal.SIGABRT)}", f"exit {tree.SANITIZER_EXIT}"}
 KNOWN_FILE = "known"  # in tree.HOME: what tests take, and what they kill
 OUTCOMES_FILE = "outcomes"  # in tree.HOME: a line for each mutant, written when it is judged
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
@@ -128,125 +131,149 @@ class Known:
         self.tries[key] += 1
         self.kills[key] += killed
 
-    def worth(self, path, near, test):
+    def worth(self, path, near, test, seconds=None):
         """
         Kills that are to be expected of a second; of a test that was not tried yet, by its nearness, and
-        more if it is called as the source is.
+        more if it is called as the source is. `seconds` are what those of its cases take that call the change.
         """
         key = f"{tree.room_of(path)} {test.name}"
         guess = (0.1 if test.is_variant() else 0.5) * (1 + NAMESAKE * shares_a_word(path, test.name))
         expected = (self.kills[key] + guess / (near + 1)) / (self.tries[key] + 1)
-        took = self.seconds.get(test.name, test.seconds) or (
-            SCRIPT_SECONDS if test.program == tree.SERVER else PROGRAM_SECONDS)
+        took = seconds if seconds is not None else self.seconds.get(
+            test.name, SCRIPT_SECONDS if test.is_script() else PROGRAM_SECONDS)
         return expected / max(took, LEAST_SECONDS)
 
 
 class Run:
-    def __init__(self, tests, texts, folders, workers, outcomes=None, known=None, patience=None):
+    def __init__(self, tests, texts, folders, numbers, builds, outcomes=None, known=None, patience=None, near=False):
+        """`numbers` of the changes that the builds hold; the compiler has refused the others."""
         self.outcomes, self.known, self.patience = outcomes, known or Known(), patience
-        self.tests, self.texts, self.suites = tests, texts, folders
-        self.commands = workers[0].commands
-        self.programs = workers[0].programs
-        self.free = list(workers)
+        self.near = near
+        self.reach = tree.Reach(builds[0])
+        self.tests, self.texts, self.suites, self.numbers = tests, texts, folders, numbers
+        self.fast, self.sanitized = builds
         self.lock = threading.Lock()
         self.kills = 0
         self.last_kill = {}  # of a test by changes of a path: the how manieth kill it was
-        self.passed = {}   # when a test has passed last, with a change or without
+        self.passed = {}   # when cases of a test have passed last, with a change or without
+        self.took = collections.Counter()  # the most seconds that they took then
+        self.whole = set()  # tests whose cases fail where the rest does not run
         self.unsound = {}  # tests that fail without a change, and how
         self.skipped = set()
         self.results = []
 
-    def order(self, path):
+    def order(self, path, number=0):
         """The tests of a file: those that noticed a change of it last, then those that kill most a second."""
         suites = self.suites[path]
 
         def place(test):
             near = next(i for i, suite in enumerate(suites) if test.is_of(suite))
-            return -self.last_kill.get((path, test.name), 0), -self.known.worth(path, near, test)
+            seconds = self.reach.seconds(test, number) if number else None
+            return -self.last_kill.get((path, test.name), 0), -self.known.worth(path, near, test, seconds)
         return sorted((test for test in self.tests if any(map(test.is_of, suites))), key=place)
 
-    def note_pass(self, test, seconds):
-        test.seconds = max(test.seconds, seconds)
-        self.passed[test.name] = time.monotonic()
-        self.known.seconds[test.name] = seconds
+    def note_pass(self, build, test, seconds, cases=()):
+        key = build.kind, test.name, cases
+        self.took[key] = max(self.took[key], seconds)
+        self.passed[key] = time.monotonic()
+        if build is self.fast and not cases:
+            self.known.seconds[test.name] = seconds
 
-    def is_sound(self, worker, test):
-        """Runs a test without a change, and notes how long that takes; False if it fails."""
-        outcome, seconds = worker.run(test, TIME_MOST, False)
+    def is_sound(self, build, test, cases=(), table=None):
+        """Runs a test or some of its cases without a change, and notes how long that takes; False if it fails."""
+        outcome, seconds = build.run(test, TIME_MOST, 0, cases, table)
         if outcome == "passed":
-            self.note_pass(test, seconds)
+            self.note_pass(build, test, seconds, cases)
             return True
-        if test.name not in self.unsound:
-            say(f"     {test.name} is of no use, without a change: {outcome}")
-        self.unsound[test.name] = outcome
+        if outcome == "skipped":
+            self.skipped.add(test.name)
+        elif cases:
+            self.whole.add(test.name)
+        else:
+            if test.name not in self.unsound:
+                say(f"     {test.name} is of no use, without a change: {outcome}")
+            self.unsound[test.name] = outcome
         return False
 
-    def has_passed_lately(self, test):
-        return time.monotonic() - self.passed.get(test.name, -LATELY) < LATELY
+    def has_passed_lately(self, build, test, cases=()):
+        return time.monotonic() - self.passed.get((build.kind, test.name, cases), -LATELY) < LATELY
 
-    def notices(self, worker, test):
+    def notices(self, build, test, number, cases=()):
         """
-        What the test says of the change, or "". The machine may be busy, and a test may fail now and then:
-        one that fails has to have passed a short time ago, or is run without the change, and then has to fail
-        once more. Being late counts only beside what the test takes now without the change.
+        What the test, or those of its cases, say of the change, or "". The machine may be busy, and a test may
+        fail now and then: one that fails has to have passed a short time ago, or is run without the change, and
+        then has to fail once more, unless what ended it is no matter of time. Being late counts only beside what
+        the test takes now without the change. Cases that fail alone without the change run with the others.
         """
         failed = 0
-        while test.name not in self.unsound:
-            limit = max(TIME_LEAST, TIME_FACTOR * test.seconds)
-            outcome, seconds = worker.run(test, limit, True)
+        while test.name not in self.unsound and test.name not in self.skipped:
+            if test.name in self.whole:
+                cases = ()
+            key = build.kind, test.name, cases
+            limit = max(TIME_LEAST, TIME_FACTOR * self.took[key])
+            outcome, seconds = build.run(test, limit, number, cases)
             if outcome == "passed":
-                self.note_pass(test, seconds)
+                self.note_pass(build, test, seconds, cases)
             if outcome == "skipped":
                 self.skipped.add(test.name)
             if outcome in ("passed", "skipped"):
                 break
             late = outcome == "time"
-            if (late or not self.has_passed_lately(test)) and not self.is_sound(worker, test):
-                break
-            if late and TIME_FACTOR * test.seconds <= limit:
+            if (late or not self.has_passed_lately(build, test, cases)) and not self.is_sound(build, test, cases):
+                continue  # with all cases, or not at all
+            if late and TIME_FACTOR * self.took[key] <= limit:
                 return outcome
             failed += not late
-            if failed == 2:
+            if failed == 2 or outcome in ENDED:
                 return outcome
         return ""
 
-    def judge(self, worker, change):
+    def may_notice(self, test, change):
+        """The cases that call the changed function; none: any may; None: the test cannot."""
+        if not self.fast.uses(test, change.path):
+            return None
+        cases = self.reach.cases(test, self.numbers[change],
+                                 lambda table: self.is_sound(self.fast, test, (), table))
+        return None if test.name in self.unsound or test.name in self.skipped else cases
+
+    def is_same(self, change):
+        """True if the compiler makes the same of both, which then behave the same."""
         source = self.texts[change.path]
-        compiled = worker.compile(change.path, change.apply(source))
-        if compiled is None:
+        return self.fast.compiled(change.path, source) == self.fast.compiled(change.path, change.apply(source))
+
+    def judge(self, change):
+        if change not in self.numbers:
             return REFUSED, ""
-        if worker.is_unchanged(change.path, source, compiled):
-            return SAME, ""
-        worker.begin()
-        begin = time.monotonic()
-        room, count = tree.room_of(change.path), 0
-        for test in self.order(change.path):
-            if self.patience and time.monotonic() - begin > self.patience:
-                return OPEN, f"{count} tests passed"
-            if not self.programs.uses(test, self.commands[change.path][0]):
-                continue
-            count += 1
-            outcome = self.notices(worker, test)
-            with self.lock:
-                self.known.note(room, test, bool(outcome))
+        begin, number, count = time.monotonic(), self.numbers[change], 0
+        room = tree.room_of(change.path)
+        ordered = self.order(change.path, number)
+        programs, scripts = ([test for test in ordered if test.is_script() == are] for are in (False, True))
+        for build, tests in ((self.fast, programs), (self.sanitized, programs), (self.fast, scripts)):
+            if build is self.sanitized and self.is_same(change):
+                return SAME, ""
+            for test in tests if not self.near or build is self.fast else ():
+                if self.patience and time.monotonic() - begin > self.patience:
+                    return OPEN, f"{count} tests passed"
+                cases = self.may_notice(test, change)
+                if cases is None:
+                    continue
+                count += build is self.fast
+                outcome = self.notices(build, test, number, cases)
+                with self.lock:
+                    self.known.note(room, test, bool(outcome))
+                    if outcome:
+                        self.kills += 1
+                        self.last_kill[change.path, test.name] = self.kills
                 if outcome:
-                    self.kills += 1
-                    self.last_kill[change.path, test.name] = self.kills
-            if outcome:
-                return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
+                    return (TIME if outcome == "time" else KILLED), f"{test.name}: {outcome}"
         return SURVIVED, f"{count} tests passed"
 
     def one(self, change):
         begin = time.monotonic()
-        with self.lock:
-            worker = self.free.pop()
         try:
-            outcome, why = self.judge(worker, change)
+            outcome, why = self.judge(change)
         except tree.Stopped:
             return
-        finally:
-            with self.lock:
-                self.free.append(worker)
         seconds = time.monotonic() - begin
         with self.lock:
             self.results.append((change, outcome, why))
@@ -319,6 +346,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=USUAL_COUNT, help="changes that are drawn")
     parser.add_argument("--even", action="store_true", help="as many changes of each folder, in turn")
+    parser.add_argument("--in", action="append", dest="folders", metavar="FOLDER",
+                        help="drawn of that folder of src/ alone, for example kv/embedded")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants side by side")
     parser.add_argument("--at", action="append", metavar="PATH[:LINE]",
@@ -328,7 +357,7 @@ def parse():
     parser.add_argument("--patience", type=float, metavar="SECONDS",
                         help="no further test of a change after that; it is then given up, and not counted")
     parser.add_argument("--near", action="store_true",
-                        help="no tests that run servers: faster, and others may notice what survives")
+                        help="no tests that run servers, and no sanitizers: faster, and others may notice what survives")
     return parser.parse_args()
 
 
@@ -336,19 +365,41 @@ def chosen(changes, options, outcomes):
     if options.again:
         survivors = outcomes.survivors()
         return [change for change in changes if change.fingerprint() in survivors]
+    if options.folders:
+        inside = tuple(f"src/{folder.strip('/')}/" for folder in options.folders)
+        changes = [change for change in changes if change.path.startswith(inside)]
     if not options.at:
         return draw(changes, options.count, options.seed, options.even)
     return [change for change in changes
             if {change.path, f"{change.path}:{change.line}"} & set(options.at)]
 
 
+def put_in(wanted, texts, builds):
+    """Has the changes in the copy of the tree, but for those that the compiler refuses, and returns their numbers."""
+    numbers = {change: number for number, change in enumerate(wanted, 1)}
+    if len(numbers) >= schema.MUTANTS_MAX:
+        raise ValueError(f"more than {schema.MUTANTS_MAX - 1} changes at once")
+    by_paths = collections.defaultdict(dict)
+    for change, number in numbers.items():
+        by_paths[change.path][number] = change
+    tree.copy_tree({path: schema.source_of(path, texts[path], found) for path, found in by_paths.items()})
+    builds[0].configure()
+
+    def taken(path):
+        return path, schema.without_refused(path, texts[path], by_paths[path], builds[0].commands[path][1],
+                                            builds[0].out, tree.COPY / path)
+    with concurrent.futures.ThreadPoolExecutor(tree.JOBS) as pool:
+        kept = dict(pool.map(taken, by_paths))
+    tree.copy_tree({path: schema.source_of(path, texts[path], found) for path, found in kept.items()})
+    return {change: number for found in kept.values() for number, change in found.items()}
+
+
 def main():
     options = parse()
     say(f"SEED={options.seed}")
     tree.HOME.mkdir(parents=True, exist_ok=True)
-    tree.copy_tree()
     folders = tree.sources(options.near)
-    texts = {path: (tree.COPY / path).read_text() for path in folders}
+    texts = {path: (tree.TOP / path).read_text() for path in folders}
     changes = [change for path, text in texts.items() for change in lexer.changes_of(path, text)]
     reasons = reasons_of(REASONS.read_text())
     for stale in stale_reasons(reasons, changes):
@@ -359,14 +410,14 @@ def main():
     if not options.again and not options.at:
         outcomes.begin()
     tree.JOBS = options.jobs
-    tree.configure()
-    tests = tree.tests_of_build({suite for change in wanted for suite in folders[change.path]})
-    commands = tree.compile_commands()
-    programs = tree.Programs()
+    builds = [tree.Build(kind) for kind in (tree.FAST, tree.SANITIZED)]
+    numbers = put_in(wanted, texts, builds)
+    tests = builds[0].tests({suite for change in wanted for suite in folders[change.path]})
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
-    workers = [tree.Worker(number, commands, programs) for number in range(options.jobs)]
-    all_of_it = Run(tests, texts, folders, workers, outcomes, Known(tree.HOME / KNOWN_FILE),
-                    options.patience)
+    builds[0].need(*(target for test in tests for target in test.needed),
+                   *(builds[0].commands[change.path][0] for change in numbers))
+    all_of_it = Run(tests, texts, folders, numbers, builds, outcomes, Known(tree.HOME / KNOWN_FILE),
+                    options.patience, options.near)
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)

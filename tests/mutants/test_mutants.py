@@ -4,6 +4,8 @@
 import argparse
 import os
 import pathlib
+import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -11,6 +13,7 @@ import time
 
 import lexer
 import run
+import schema
 import tree
 
 SOURCE = '''#include "x.h"
@@ -149,26 +152,229 @@ def sources_have_changes_of_all_kinds():
     assert kinds == set(lexer.KINDS), kinds
 
 
+CALLS = """
+#include "calls.h"
+static int by_thread(int a)
+{
+	if (a < 0)
+		goto out;
+	return 0;
+out:
+	return 1;
+}
+static int by_child(int a)
+{
+	if (a < 0)
+		goto out;
+	return 0;
+out:
+	return 1;
+}
+static int by_itself(int a)
+{
+	return a < 0;
+}
+static int by_nobody(int a)
+{
+	return a < 0;
+}
+static void *run(void *arg)
+{
+	threads_failed |= by_thread(0);
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[4];
+	int status;
+
+	if (argc == 2)
+		return by_itself(0);
+	if (argc > 5)
+		return by_nobody(0);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, run, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	if (fork() == 0) {
+		if (by_child(0))
+			_exit(2);
+		execl(argv[0], argv[0], "again", NULL);
+	}
+	wait(&status);
+	return WEXITSTATUS(status) * 2 + threads_failed;
+}
+"""
+CALLS_HEADER = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int threads_failed;
+"""
+
+
+def built(home, name, source, *libraries):
+    """A program of a source, with what chooses among its changes."""
+    (home / f"{name}.c").write_text(source)
+    subprocess.run(["clang", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror", "-I", str(home), tree.WRAP, "-o", str(home / name),
+                    f"{home}/{name}.c", str(tree.CHOSEN), *libraries], check=True)
+    return home / name
+
+
+def met_by(home, program, **env):
+    table = home / "table"
+    schema.new_table(table)
+    subprocess.run([program], env=dict(os.environ, MUTANT_TABLE=str(table), **env), check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    return schema.read_table(table)
+
+
+def a_program_holds_all_changes():
+    """One is made where the environment says so. In threads, children, and where the program executes itself."""
+    formatted = CALLS.replace(")\n{", ")\n{\n")
+    changes = [change for change in lexer.changes_of("calls.c", formatted) if change.function.startswith("by_")
+               and change.kind == lexer.COMPARISON]
+    numbered = dict(enumerate(changes, 1))
+    assert [change.function for change in changes] == ["by_thread", "by_child", "by_itself", "by_nobody"]
+    with tempfile.TemporaryDirectory() as home:
+        home = pathlib.Path(home)
+        (home / "calls.h").write_text(CALLS_HEADER)
+        program = built(home, "calls", schema.source_of("calls.c", formatted, numbered), "-pthread")
+        said = [subprocess.run([program], env=dict(os.environ, MUTANT=str(number))).returncode for number in range(6)]
+        assert said == [0, 1, 4, 2, 0, 0], said
+        met, _ = met_by(home, program)
+        assert met == {1: {0}, 2: {0}, 3: {0}}, met
+    assert schema.source_of("calls.c", formatted, {}) == formatted
+
+
+def what_the_compiler_refuses_is_left_out():
+    source = "int\nf(int a, unsigned b)\n{\n\tif (a < 1 || b > 0)\n\t\treturn a + 1;\n\treturn 0;\n}\n"
+    changes = dict(enumerate(lexer.changes_of("f.c", source), 1))
+    refused = {number for number, change in changes.items() if "b >= 0" in change.new}
+    assert len(refused) == 1 and len(changes) > 3
+    with tempfile.TemporaryDirectory() as home:
+        scratch = pathlib.Path(home) / "f.c"
+        command = ["clang", "-Wextra", "-Wtautological-compare", "-Wtautological-unsigned-zero-compare", "-Werror"]
+        taken = schema.without_refused("f.c", source, changes, command, home, scratch)
+        assert taken.keys() == changes.keys() - refused
+        try:
+            schema.without_refused("f.c", "int x = y;\n" + source, {}, command, home, scratch)
+            schema.without_refused("f.c", "int x = y;\n" + source, changes, command, home, scratch)
+            assert False, "an error elsewhere is none of a change"
+        except ValueError:
+            pass
+
+
+GROUPS = """
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+extern struct table *mutant_table;
+bool mutant_met(int number);
+static void meet(int number) { if (mutant_table) mutant_met(number); }
+static int setup(void **state) { (void)state; meet(1); return 0; }
+static void first(void **state) { (void)state; meet(2); }
+static void second(void **state) { (void)state; }
+static void last(void **state) { (void)state; meet(2); meet(3); }
+static void shared(void **state) { (void)state; meet(4); }
+int main(void)
+{
+	const struct CMUnitTest some[] = { cmocka_unit_test(first), cmocka_unit_test_setup_teardown(second, setup, NULL) };
+	const struct CMUnitTest more[] = { cmocka_unit_test(shared), cmocka_unit_test(second) };
+	const struct CMUnitTest rest[] = { cmocka_unit_test_setup_teardown(last, NULL, setup) };
+
+	meet(5);
+	return cmocka_run_group_tests(some, NULL, NULL) + cmocka_run_group_tests(more, setup, NULL) +
+	       cmocka_run_group_tests(rest, NULL, NULL);
+}
+"""
+
+
+def cases_run_alone():
+    """Those that meet a change, by their numbers; those that share what a group sets up run together."""
+    with tempfile.TemporaryDirectory() as home:
+        home = pathlib.Path(home)
+        program = built(home, "groups", GROUPS, "-lcmocka")
+
+        def names(**env):
+            said = subprocess.run([program], capture_output=True, text=True, check=True,
+                                  env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", **env)).stdout
+            return [line.split()[-1] for line in said.splitlines() if line.startswith("ok")]
+        assert names() == ["first", "second", "shared", "second", "last"]
+        assert names(MUTANT_CASES="4,1") == ["first", "last"]
+        assert names(MUTANT_CASES="3") == ["shared", "second"]
+        met, seconds = met_by(home, program)
+        assert met == {1: {2, 3, 4}, 2: {1, 4}, 3: {4}, 4: {3}, 5: {0}}, met
+        assert all(0 < seconds[case] < 60 for case in (1, 2, 3, 4)) and seconds[5] == 0
+
+
+def a_test_is_asked_once_what_it_meets():
+    told = []
+
+    def run_it(table):
+        told.append(table)
+        with table.open("r+b") as file:
+            for number, case in ((1, 3), (1, 2), (2, 0), (2, 3)):
+                file.seek(schema.MET_AT + case * schema.MUTANTS_MAX + number)
+                file.write(b"\1")
+            file.seek(schema.SECONDS_AT + 8 * 2)
+            file.write(struct.pack("2d", 1.5, 2.0))
+        return True
+    test, broken = (tree.Test(name, name, "kv", [name], {}) for name in ("kv_a", "kv_b"))
+    reach = tree.Reach(None)
+    assert reach.seconds(test, 1) is None
+    assert reach.cases(test, 1, run_it) == (2, 3) and reach.cases(test, 2, run_it) == ()
+    assert reach.cases(test, 3, run_it) is None and len(told) == 1
+    assert [reach.seconds(test, number) for number in (1, 2, 3)] == [3.5, None, 0]
+    assert reach.cases(broken, 1, lambda table: False) == ()
+
+
+def cases_that_fail_alone_run_with_the_others():
+    worker = Scripted([("not ok 2 - b", 1), ("passed", 5)], [("not ok 2 - b", 1)])
+    outcome, judged = noticed(worker, cases=(2, 3))
+    assert outcome == "" and not judged.unsound and worker.ran == [(2, 3), (2, 3), ()]
+    worker = Scripted([("not ok 2 - b", 1), ("not ok 2 - b", 1)], [("passed", 1)])
+    assert noticed(worker, cases=(2, 3))[0] == "not ok 2 - b" and worker.ran == [(2, 3)] * 3
+
+
 class Scripted:
-    """A worker whose tests end as it is told: (what a run says, its seconds), one after the other."""
+    """A build whose tests end as it is told: (what a run says, its seconds), one after the other."""
+
+    kind = tree.FAST
 
     def __init__(self, changed, unchanged=()):
-        self.commands = {"src/kv/a.c": ("a.o", [])}
-        self.programs = type("Programs", (), {"uses": lambda _, test, object_: True})()
         self.told = {True: list(changed), False: list(unchanged)}
-        self.limits = []
+        self.limits, self.ran = [], []
 
-    def run(self, test, limit, changed):
-        self.limits += [limit] if changed else []
-        return self.told[changed].pop(0)
+    def uses(self, test, path):
+        return True
+
+    def run(self, test, limit, number=0, cases=(), table=None):
+        if table:
+            with table.open("r+b") as file:
+                file.seek(schema.MET_AT + 1)
+                file.write(b"\1")
+            return "passed", 1
+        self.ran.append(cases)
+        self.limits += [limit] if number else []
+        return self.told[bool(number)].pop(0)
 
 
-def noticed(worker, passed=False):
-    test = tree.Test("kv_a", "p", "kv", [], {})
-    judged = run.Run([test], {}, {"src/kv/a.c": ["kv"]}, [worker])
+def run_of(tests, suites, build, **more):
+    return run.Run(tests, {path: SOURCE for path in suites}, suites, more.pop("numbers", {}), [build, build], **more)
+
+
+def noticed(build, passed=False, cases=()):
+    test = tree.Test("kv_a", "p", "kv", ["p"], {})
+    judged = run_of([test], {"src/kv/a.c": ["kv"]}, build)
     if passed:
-        judged.note_pass(test, 1)
-    return judged.notices(worker, test), judged
+        judged.note_pass(build, test, 1)
+    return judged.notices(build, test, 1, cases), judged
 
 
 def a_slow_machine_kills_nothing():
@@ -184,7 +390,7 @@ def a_test_that_fails_by_itself_kills_nothing():
     worker = Scripted([("not ok 1 - a", 1)], [("not ok 1 - a", 1)])
     outcome, judged = noticed(worker)
     assert outcome == "" and judged.unsound == {"kv_a": "not ok 1 - a"}
-    assert judged.notices(worker, judged.tests[0]) == ""  # and is not run again
+    assert judged.notices(None, judged.tests[0], 1) == ""  # and is not run again
     assert noticed(Scripted([("exit -6", 1)] * 2, [("passed", 1)]))[0] == "exit -6"
 
 
@@ -197,19 +403,25 @@ def a_test_that_has_passed_lately_is_not_run_without_the_change():
     assert noticed(Scripted([("not ok 1 - a", 1)] * 2), passed=True)[0] == "not ok 1 - a"
 
 
+def what_ends_the_process_is_believed_at_once():
+    assert noticed(Scripted([("exit -6", 1)]), passed=True)[0] == "exit -6"
+    assert noticed(Scripted([("exit -6", 1)], [("passed", 1)]))[0] == "exit -6"
+    assert noticed(Scripted([("exit 99", 1)], [("exit 99", 1)]))[0] == ""
+    assert noticed(Scripted([("exit -9", 1), ("passed", 1)]), passed=True)[0] == ""
+
+
 def what_is_skipped_is_told():
     outcome, judged = noticed(Scripted([("skipped", 1)]))
     assert outcome == "" and judged.skipped == {"kv_a"}
 
 
 def who_noticed_last_is_asked_first():
-    far, near, other = (tree.Test(name, program, folder, [], {}) for name, folder, program in
+    far, near, other = (tree.Test(name, program, folder, [program], {}) for name, folder, program in
                         (("cli_disk", "cli", "frond"), ("kv_a", "kv", "p"), ("kv_b", "kv", "q")))
-    variant = tree.Test("kv_c", "p", "kv", [], {"FROND_TEST_FAULTS": "rate=1"})
+    variant = tree.Test("kv_c", "p", "kv", ["p"], {"FROND_TEST_FAULTS": "rate=1"})
     known = run.Known()
     known.seconds = {"cli_disk": 1.0, "kv_a": 3.0, "kv_b": 2.0, "kv_c": 1.0}
-    judged = run.Run([far, variant, near, other], {}, {"src/kv/a.c": ["kv", "cli/cli_*"]},
-                     [Scripted([])], known=known)
+    judged = run_of([far, variant, near, other], {"src/kv/a.c": ["kv", "cli/cli_*"]}, Scripted([]), known=known)
     assert judged.order("src/kv/a.c") == [far, other, near, variant]
     judged.last_kill = {("src/kv/a.c", "kv_a"): 1, ("src/kv/b.c", "kv_c"): 3}
     assert judged.order("src/kv/a.c") == [near, far, other, variant]
@@ -218,27 +430,43 @@ def who_noticed_last_is_asked_first():
 
 
 def a_namesake_is_asked_before_others():
-    tests = [tree.Test(name, "p", "kv", [], {}) for name in ("kv_size", "kv_salvage")]
-    judged = run.Run(tests, {}, {"src/kv/salvage_logs.c": ["kv"]}, [Scripted([])])
+    tests = [tree.Test(name, "p", "kv", ["p"], {}) for name in ("kv_size", "kv_salvage")]
+    judged = run_of(tests, {"src/kv/salvage_logs.c": ["kv"]}, Scripted([]))
     assert [test.name for test in judged.order("src/kv/salvage_logs.c")] == ["kv_salvage", "kv_size"]
     assert run.shares_a_word("src/model/revisioned/verify_atts.c", "revisioned_attachments")
     assert not run.shares_a_word("src/kv/kv.c", "kv_size")
 
 
-def a_change_may_be_given_up():
-    worker = Scripted([("passed", 1)] * 2)
-    worker.compile = lambda path, source: b"changed"
-    worker.is_unchanged = lambda path, source, compiled: False
-    worker.begin = lambda: None
-    tests = [tree.Test(name, "p", "kv", [], {}) for name in ("kv_a", "kv_b")]
+def judged_of(fast, sanitized=None, same=False, **more):
+    """How a change is judged whose tests are kv_a and a script."""
+    tests = [tree.Test("kv_a", "p", "kv", ["p"], {}), tree.Test("cli_a", "frond", "kv", ["python3", "a.py", "frond"], {})]
     change = lexer.changes_of("src/kv/a.c", SOURCE)[0]
-    for patience, outcome in ((1e-9, run.OPEN), (None, run.SURVIVED)):
-        judged = run.Run(tests, {"src/kv/a.c": SOURCE}, {"src/kv/a.c": ["kv"]}, [worker], patience=patience)
-        assert judged.judge(worker, change)[0] == outcome
+    judged = run_of(tests, {"src/kv/a.c": ["kv"]}, fast, numbers={change: 1}, **more)
+    judged.sanitized = sanitized or Scripted([("passed", 1)])
+    judged.is_same = lambda change: same
+    return judged.judge(change)[0]
+
+
+def a_change_may_be_given_up():
+    assert judged_of(Scripted([]), patience=1e-9) == run.OPEN
+    assert judged_of(Scripted([("passed", 1)] * 2)) == run.SURVIVED
+
+
+def what_is_slow_comes_last():
+    """Programs without sanitizers, then with them, then scripts; no more of these if the compiler makes the same."""
+    failed = [("not ok 1 - a", 1)] * 2
+    sanitized = Scripted(failed)
+    assert judged_of(Scripted(failed), sanitized) == run.KILLED and len(sanitized.told[True]) == 2
+    fast = Scripted([("passed", 1)] + failed)
+    assert judged_of(fast, Scripted(failed, [("passed", 1)])) == run.KILLED and len(fast.told[True]) == 2
+    assert judged_of(Scripted([("passed", 1)] + failed)) == run.KILLED
+    assert judged_of(Scripted([("passed", 1)]), same=True) == run.SAME
+    judged = run_of([], {"src/kv/a.c": ["kv"]}, Scripted([]))
+    assert judged.judge(lexer.changes_of("src/kv/a.c", SOURCE)[0])[0] == run.REFUSED
 
 
 def who_kills_most_a_second_is_asked_first():
-    slow, fast, idle = (tree.Test(name, "p", "kv", [], {}) for name in ("slow", "fast", "idle"))
+    slow, fast, idle = (tree.Test(name, "p", "kv", ["p"], {}) for name in ("slow", "fast", "idle"))
     with tempfile.TemporaryDirectory() as home:
         known = run.Known(pathlib.Path(home) / "known")
         known.seconds = {"slow": 10.0, "fast": 1.0, "idle": 1.0}
@@ -247,8 +475,7 @@ def who_kills_most_a_second_is_asked_first():
             known.note("kv", idle, False)
             known.note("kv", slow, True)
         known.save()
-        judged = run.Run([slow, idle, fast], {}, {"src/kv/a.c": ["kv"]}, [Scripted([])],
-                         known=run.Known(known.path))
+        judged = run_of([slow, idle, fast], {"src/kv/a.c": ["kv"]}, Scripted([]), known=run.Known(known.path))
         assert judged.order("src/kv/a.c") == [fast, idle, slow]
 
 
@@ -289,11 +516,19 @@ def an_even_draw_is_of_each_folder():
     assert len(set(drawn)) == 7 and len(set(rooms[:3])) == len(set(rooms[3:6])) == 3, rooms
 
 
+def a_draw_may_be_of_some_folders():
+    changes = [change for path in ("src/kv/a.c", "src/kvx/b.c", "src/mql/expr/b.c", "src/mql/c.c")
+               for change in lexer.changes_of(path, SOURCE)]
+    options = argparse.Namespace(again=False, at=None, folders=["kv", "mql/expr/"], count=20, seed=1, even=True)
+    drawn = run.chosen(changes, options, None)
+    assert len(drawn) == 20 and {change.path for change in drawn} == {"src/kv/a.c", "src/mql/expr/b.c"}
+
+
 def survivors_are_judged_again():
     first, second, third = lexer.changes_of("src/a.c", SOURCE)[:3]
     with tempfile.TemporaryDirectory() as home:
         outcomes = run.Outcomes(pathlib.Path(home) / "outcomes")
-        options = argparse.Namespace(again=True, at=None)
+        options = argparse.Namespace(again=True, at=None, folders=None)
         assert run.chosen([first], options, outcomes) == []
         outcomes.begin()
         outcomes.add(first, run.SURVIVED, "2 tests passed")
@@ -309,9 +544,11 @@ def survivors_are_judged_again():
 def what_runs_ends_with_the_run():
     """A test that hangs, whose child hangs, too, in a folder of its own."""
     running = tree.Running()
-    saved = tree.RUNNING, tree.OUT
+    saved = tree.RUNNING
     with tempfile.TemporaryDirectory() as home:
-        tree.RUNNING, tree.OUT = running, home  # of the build that tests run in, there may be none
+        tree.RUNNING = running
+        build = tree.Build(tree.FAST)
+        build.out = home  # there may be none
         told = os.path.join(home, "told")
         os.mkfifo(told)
         test = tree.Test("hangs", "", "kv",
@@ -320,7 +557,7 @@ def what_runs_ends_with_the_run():
 
         def hang():
             try:
-                tree.run_test(test, "", 600)
+                tree.run_test(build, test, 600)
             except tree.Stopped:
                 ended.append(True)
         thread = threading.Thread(target=hang)
@@ -337,7 +574,7 @@ def what_runs_ends_with_the_run():
                 time.sleep(0.01)
         finally:
             running.stop()
-            tree.RUNNING, tree.OUT = saved
+            tree.RUNNING = saved
 
 
 def is_running(process):
@@ -354,11 +591,15 @@ def main():
              reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds,
              a_slow_machine_kills_nothing, a_test_that_fails_by_itself_kills_nothing,
              what_fails_now_and_then_kills_nothing,
-             a_test_that_has_passed_lately_is_not_run_without_the_change, what_is_skipped_is_told,
+             a_test_that_has_passed_lately_is_not_run_without_the_change,
+             what_ends_the_process_is_believed_at_once, what_is_skipped_is_told,
              who_noticed_last_is_asked_first, who_kills_most_a_second_is_asked_first,
              a_namesake_is_asked_before_others, a_change_may_be_given_up,
              a_report_tells_rates_by_folders, folders_have_the_longest_name_that_fits, an_even_draw_is_of_each_folder,
-             survivors_are_judged_again,
+             a_draw_may_be_of_some_folders, survivors_are_judged_again, a_program_holds_all_changes,
+             what_the_compiler_refuses_is_left_out, cases_run_alone, a_test_is_asked_once_what_it_meets,
+             what_is_slow_comes_last,
+             cases_that_fail_alone_run_with_the_others,
              what_runs_ends_with_the_run]
     run.say = lambda text: print(f"# {text}")
     failed = 0

@@ -1,16 +1,17 @@
-"""The scratch copy of the tree that mutants are made of, its build, and its test programs.
+"""The scratch copy of the tree, with all drawn changes in it, its two builds, and their tests.
 
-The copy and its build are made once and never hold a mutant. A mutant is one source that is compiled by
-the build's own command into a folder of a worker's own; the object is then linked before the libraries, so
-that the linker takes nothing from the library's unchanged one.
+Which change is made a process is told by its environment (schema.py, chosen.c), so programs are linked once
+for all of them. One build has no sanitizers and is several times as fast: it kills most. What survives there is
+run once more with the sanitizers.
 """
 
+import collections
 import dataclasses
 import fnmatch
+import hashlib
 import json
 import os
 import pathlib
-import re
 import resource
 import shlex
 import shutil
@@ -20,25 +21,26 @@ import tempfile
 import threading
 import time
 
+import schema
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = TOP / "build" / "mutants"
+CHOSEN = TOP / "tests" / "mutants" / "chosen.c"
+WRAP = "-Wl,--wrap=_cmocka_run_group_tests"  # of what runs the cases of a test's program
 COPY = HOME / "tree"
-# In the place and with the options of the build that `make test` makes: a compiler cache knows its objects,
-# and only mutants are compiled. What reads or writes beyond an array ends the program: arrays in arenas, too
-# (base/arena.c).
-OUT = COPY / "build" / "asan"
-OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_link_args=-no-pie"]
-# Mutants are no business of a cache. Without what makes an object know its columns in the source, two that do
-# the same are the same.
-LEFT_OUT_OF_COMPILING = {"ccache", "-MD", "-g"}
-PLAINER = {"-fsanitize=address,undefined": "-fsanitize=address"}
+# The second in the place and with the options of the build that `make test` makes, so that a compiler cache knows
+# its objects. What reads or writes beyond an array ends the program: arrays in arenas, too (base/arena.c).
+FAST, SANITIZED = "fast", "asan"
+OPTIONS = {FAST: ["-Dbuildtype=plain", "-Doptimization=1"],
+           SANITIZED: ["-Db_sanitize=address,undefined", "-Db_lundef=false"]}
+LEFT_OUT_OF_COMPILING = {"ccache", "-MD"}
 
 # The folders of sources, and the tests that are theirs, the nearest first: a folder of tests/, or the
 # names of tests in it, where most of it is about something else. A source is of the longest that it is in.
 SUITES = {
     "kv": ["kv", "iso", "catalog/catalog_kinds", "model/revisioned_races", "model/revisioned_random",
            "model/timed/timed_items", "model/timed/timed_history", "cli/cli_disk", "cli/cli_operate",
-           "cli/cli_damage", "cli/cli_metrics", "cli/cli_stop", "cli/cli_follow"],
+           "cli/cli_damage", "cli/cli_metrics", "cli/cli_stop", "cli/cli_follow", "torture"],
     "catalog": ["catalog", "model/revisioned_db", "model/revisioned_events", "model/revisioned_move",
                 "model/revisioned_tally", "model/revisioned_partitions", "model/revisioned_feed",
                 "model/revisioned_verify", "model/revisioned_index_build", "model/timed/timed_history",
@@ -80,12 +82,20 @@ SUITES = {
 LEFT_OUT = ["kv/fdb", "kv/faulty"]
 
 JOBS = os.cpu_count()  # of a build, side by side
+AUTOGROUP = pathlib.Path("/proc/self/autogroup")
 SERVER = "frond"
 FILE_BYTES = 2 << 30
+TEST_SEED = "1"  # of the tests that draw: with a change and without it they do the same
 SKIPPED = 77
 # Memory that nobody has written to holds no zeros: what reads too much of an array meets that. The limit
 # is of memory that is in use, since the sanitizer reserves all addresses there are.
-SANITIZER = ":max_malloc_fill_size=1073741824:malloc_fill_byte=165:hard_rss_limit_mb=8192"
+SANITIZER_EXIT = 99
+# Two callers of each piece of memory, without which it never counts as leaked.
+# Of the build without one: the same for fresh memory, and a limit of all that is written to.
+PERTURB = "165"
+DATA_BYTES = 8 << 30
+SANITIZER = (f":exitcode={SANITIZER_EXIT}:malloc_context_size=2:max_malloc_fill_size=1073741824"
+             ":malloc_fill_byte=165:hard_rss_limit_mb=8192")
 
 
 @dataclasses.dataclass(eq=False)
@@ -93,13 +103,22 @@ class Test:
     name: str
     program: str    # its place in the build
     folder: str     # of tests/
-    command: list   # with the program's path in the build, which a changed one takes the place of
+    command: list
     env: dict
     needed: set = frozenset()  # what is built before it runs
-    seconds: float = 0.0  # that it takes without a change; 0: not known yet
+
+    def command_in(self, build):
+        return [word.replace(f"/build/{FAST}", f"/build/{build.kind}") for word in self.command]
+
+    def env_in(self, build):
+        return {name: value.replace(f"/build/{FAST}", f"/build/{build.kind}") for name, value in self.env.items()}
 
     def is_of(self, suite):
         return suite == self.folder or fnmatch.fnmatchcase(f"{self.folder}/{self.name}", suite)
+
+    def is_script(self):
+        """True if its command is not the program, but runs it."""
+        return not self.command[0].endswith(self.program)
 
     def is_variant(self):
         """True if it repeats another test over faults, or with another scheme."""
@@ -118,8 +137,8 @@ def sources(near=False):
     """The C sources that are changed, and the suites of their tests; `near`: without servers."""
     found = {}
     for folder in SUITES:
-        for path in sorted((COPY / "src" / folder).rglob("*.c")):
-            name = str(path.relative_to(COPY))
+        for path in sorted((TOP / "src" / folder).rglob("*.c")):
+            name = str(path.relative_to(TOP))
             if not any(name.startswith(f"src/{left}/") for left in LEFT_OUT):
                 found[name] = [suite for suite in SUITES[room_of(name)]
                                if not near or not suite.startswith(("cli/", "door/"))]
@@ -131,15 +150,18 @@ def room_of(path):
     return max((folder for folder in SUITES if path.startswith(f"src/{folder}/")), key=len)
 
 
-def copy_tree():
-    """Brings the copy up to date, and touches no file that is as it was, so that little is built."""
+def copy_tree(changed):
+    """Brings the copy up to date but for what is changed there, {path: text}, and touches no file that is as it was,
+    so that little is built."""
     listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP)
     names = {name for name in listed.split("\0") if name and (TOP / name).is_file()}
     for name in names:
         here, there = TOP / name, COPY / name
-        if not there.is_file() or there.read_bytes() != here.read_bytes():
+        text = changed[name].encode() if name in changed else here.read_bytes()
+        if not there.is_file() or there.read_bytes() != text:
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(here, there)
+            there.write_bytes(text)
     for folder, folders, files in os.walk(COPY):
         if folder == str(COPY) and "build" in folders:
             folders.remove("build")
@@ -158,100 +180,134 @@ def build_env():
     return env
 
 
-def configure():
-    if not (OUT / "build.ninja").exists():
-        subprocess.run(["meson", "setup", str(OUT), str(COPY), *OPTIONS], env=build_env(), check=True)
+class Build:
+    """One of the two builds of the copy. What is asked for is built when it is asked for first."""
 
-
-def tests_of_build(suites):
-    """The tests of these suites, not built yet. Those for a cluster would only be skipped."""
-    build("build.ninja")
-    told = json.loads(run(["meson", "introspect", "--tests", "--targets", str(OUT)]))
-    made = {target["id"]: os.path.relpath(target["filename"][0], OUT) for target in told["targets"]}
-    executables = {os.path.relpath(target["filename"][0], OUT) for target in told["targets"]
-                   if target["type"] == "executable"}
-    tests = []
-    for test in told["tests"]:
-        words = [os.path.relpath(OUT / word, OUT) for word in test["cmd"]]  # "./frond" is one of OUT
-        programs = [word for word in words if word in executables]
-        if not programs or "fdb" in str(test["suite"]):
-            continue
-        scripts = [os.path.relpath(OUT / word, COPY) for word in words if word.endswith(".py")]
-        folder = os.path.dirname((scripts or programs)[0]).removeprefix("tests/")
-        command = [word if word in executables else said for word, said in zip(words, test["cmd"])]
-        needed = {*programs, *(made[target] for target in test["depends"])}
-        found = Test(test["name"], programs[0], folder, command, test["env"], needed)
-        if any(found.is_of(suite) for suite in suites):
-            tests.append(found)
-    for suite in suites:
-        if not any(test.is_of(suite) for test in tests):
-            raise ValueError(f"no test is of {suite}")
-    return tests
-
-
-def build(*targets):
-    subprocess.run(["nice", "ninja", "-C", str(OUT), "-j", str(JOBS), *sorted(targets)],
-                   env=build_env(), check=True, stdout=subprocess.DEVNULL)
-
-
-class Programs:
-    """Test programs: each is built when a mutant is the first to ask for it; how it is linked, and of what."""
-
-    def __init__(self):
+    def __init__(self, kind):
+        self.kind = kind
+        self.out = COPY / "build" / kind
         self.lock = threading.Lock()
         self.built = set()
-        self.links, self.symbols = {}, {}
+        self.symbols = {}
+        self.commands = {}  # of each source: the object, and the command without what names either
+
+    def configure(self):
+        """With what chooses among changes linked into every program."""
+        state = hashlib.sha256(CHOSEN.read_bytes()).hexdigest()[:16]
+        chosen = HOME / f"chosen-{state}.o"
+        subprocess.run(["clang", "-D_GNU_SOURCE", "-O1", "-fPIC", "-fvisibility=hidden", "-c", "-o", str(chosen),
+                        str(CHOSEN)], check=True)
+        link = f"-Dc_link_args=-no-pie {chosen} {WRAP}"
+        made = self.out / "build.ninja"
+        if not made.exists():
+            subprocess.run(["meson", "setup", str(self.out), str(COPY), *OPTIONS[self.kind], link],
+                           env=build_env(), check=True, stdout=subprocess.DEVNULL)
+        elif chosen.name not in made.read_text():
+            subprocess.run(["meson", "configure", str(self.out), link], check=True, stdout=subprocess.DEVNULL)
+        self.make("build.ninja")
+        self.commands = self.compile_commands()
+
+    def make(self, *targets):
+        subprocess.run(["ninja", "-C", str(self.out), "-j", str(JOBS), *sorted(targets)],
+                       env=build_env(), check=True, stdout=subprocess.DEVNULL)
 
     def need(self, *targets):
         with self.lock:
+            if not self.commands:
+                self.configure()
             if not self.built.issuperset(targets):
-                build(*targets)
+                self.make(*targets)
                 self.built.update(targets)
 
-    def uses(self, test, object_):
-        """True if the test's program holds the object: what that defines is in it."""
+    def compile_commands(self):
+        found = {}
+        for entry in json.loads((self.out / "compile_commands.json").read_text()):
+            path = os.path.relpath(self.out / entry["file"], COPY)
+            words, kept = iter(shlex.split(entry["command"])), []
+            for word in words:
+                if word in ("-o", "-c", "-MF", "-MQ"):
+                    next(words)
+                elif word not in LEFT_OUT_OF_COMPILING:
+                    kept.append(word)
+            found[path] = entry["output"], kept
+        return found
+
+    def tests(self, suites):
+        """The tests of these suites, not built yet. Those for a cluster would only be skipped."""
+        out = self.out
+        told = json.loads(run(["meson", "introspect", "--tests", "--targets", str(out)]))
+        made = {target["id"]: os.path.relpath(target["filename"][0], out) for target in told["targets"]}
+        executables = {os.path.relpath(target["filename"][0], out) for target in told["targets"]
+                       if target["type"] == "executable"}
+        tests = []
+        for test in told["tests"]:
+            words = [os.path.relpath(out / word, out) for word in test["cmd"]]  # "./frond" is one of out
+            programs = [word for word in words if word in executables]
+            if not programs or "fdb" in str(test["suite"]):
+                continue
+            scripts = [os.path.relpath(out / word, COPY) for word in words if word.endswith(".py")]
+            folder = os.path.dirname((scripts or programs)[0]).removeprefix("tests/")
+            command = [str(out / word) if word in executables else said for word, said in zip(words, test["cmd"])]
+            needed = {*programs, *(made[target] for target in test["depends"])}
+            found = Test(test["name"], programs[0], folder, command, test["env"], needed)
+            if any(found.is_of(suite) for suite in suites):
+                tests.append(found)
+        for suite in suites:
+            if not any(test.is_of(suite) for test in tests):
+                raise ValueError(f"no test is of {suite}")
+        return tests
+
+    def uses(self, test, path):
+        """True if the test's program holds the source: what that defines for others is in it."""
+        object_ = self.commands[path][0]
         self.need(object_, *test.needed)
         with self.lock:
             for file in (object_, test.program):
                 if file not in self.symbols:
-                    self.symbols[file] = defined_by(OUT / file, file == object_)
+                    self.symbols[file] = defined_by(self.out / file, file == object_)
             return not self.symbols[object_].isdisjoint(self.symbols[test.program])
 
-    def command(self, program, output, objects=()):
-        with self.lock:
-            if program not in self.links:
-                said = run(["ninja", "-C", str(OUT), "-t", "commands", program])
-                self.links[program] = shlex.split(said.splitlines()[-1])
-            link = self.links[program]
-        at = link.index("-o")
-        return [*link[:at], "-o", str(output), *map(str, objects), *link[at + 2:]]
+    def compiled(self, path, source):
+        """The object of a source as the compiler optimises it for good. It is not told the file's name, which an
+        assertion would keep."""
+        with tempfile.TemporaryDirectory() as home:
+            there = pathlib.Path(home) / "changed.o"
+            subprocess.run([*self.commands[path][1], "-O2", "-w", "-iquote", str((COPY / path).parent), "-o", str(there),
+                            "-c", "-x", "c", "-"], cwd=self.out, check=True, capture_output=True, input=source.encode())
+            return there.read_bytes()
+
+    def run(self, test, limit, number=0, cases=(), table=None):
+        """What the test says, or some of its cases, with a change or without, and after how many seconds."""
+        self.need(*test.needed)
+        begin = time.monotonic()
+        return run_test(self, test, limit, number, cases, table), time.monotonic() - begin
 
 
 def defined_by(file, for_others):
-    """The names of functions and variables: all, or those that an object has for others, which a program
-    that is made of it has for itself."""
+    """The names of functions and variables: all, or those that an object has for others, which a program that
+    is made of it has for itself."""
     said = run(["nm", "--defined-only", "-f", "posix", *(["-g"] if for_others else []), str(file)])
     return {line.split()[0] for line in said.splitlines()}
 
 
-def compile_commands():
-    """For each source of the copy, the object and the command without what names either."""
-    found = {}
-    for entry in json.loads((OUT / "compile_commands.json").read_text()):
-        path = os.path.relpath(OUT / entry["file"], COPY)
-        words, kept = iter(shlex.split(entry["command"])), []
-        for word in words:
-            if word in ("-o", "-c", "-MF", "-MQ"):
-                next(words)
-            elif word not in LEFT_OUT_OF_COMPILING:
-                kept.append(PLAINER.get(word, word))
-        found[path] = entry["output"], kept
-    return found
+def group_priority():
+    """What Linux divides processors by between sessions, where it does: "" elsewhere."""
+    try:
+        return AUTOGROUP.read_text().split()[-1]
+    except (OSError, IndexError):
+        return ""
 
 
-def limit_process():
+def limit_process(priority, data_bytes):
+    if priority:
+        try:
+            AUTOGROUP.write_text(priority)
+        except OSError:
+            pass  # it runs, though not as meekly
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+    if data_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
 
 
 def end_group(process):
@@ -292,18 +348,26 @@ class Running:
 RUNNING = Running()
 
 
-def run_test(test, program, limit):
-    """Runs one test up to its first failure: "passed", "skipped", "time", or what it said."""
+def run_test(build, test, limit, number=0, cases=(), table=None):
+    """Runs one test with a change, or some of its cases, up to its first failure: "passed", "skipped", "time", or
+    what it said. What it meets is told to the table, a file."""
     room = tempfile.mkdtemp(prefix="mutant-", dir="/tmp")  # short: tests keep paths of few bytes
-    env = dict(os.environ, **test.env, TMPDIR=room)
-    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + SANITIZER
-    command = [str(program) if word == test.program else word for word in test.command]
+    env = dict(os.environ, **test.env_in(build), TMPDIR=room, FROND_TEST_SEED=TEST_SEED)
+    if build.kind == SANITIZED:
+        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + SANITIZER
+    else:
+        env["MALLOC_PERTURB_"] = PERTURB
+    env |= {"MUTANT": str(number)} if number else {}
+    env |= {"MUTANT_CASES": ",".join(map(str, cases))} if cases else {}
+    env |= {"MUTANT_TABLE": str(table)} if table else {}
+    data_bytes = DATA_BYTES if build.kind == FAST else 0
+    priority = group_priority()  # a test is a session of its own, which begins with the usual one
     late = threading.Event()
     failed = ""
     try:
-        process = RUNNING.start(command, cwd=OUT, env=env, text=True, errors="replace",
+        process = RUNNING.start(test.command_in(build), cwd=build.out, env=env, text=True, errors="replace",
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                start_new_session=True, preexec_fn=limit_process)
+                                start_new_session=True, preexec_fn=lambda: limit_process(priority, data_bytes))
         timer = threading.Timer(limit, lambda: (late.set(), end_group(process)))
         timer.start()
         try:
@@ -328,48 +392,43 @@ def run_test(test, program, limit):
     return {0: "passed", SKIPPED: "skipped"}.get(code, f"exit {code}")
 
 
-class Worker:
-    """A folder of its own, in which one mutant after another is built and run."""
+class Reach:
+    """
+    The changes whose functions each test calls, and its cases that call them: others it cannot notice. They are
+    found out by running it once without a change.
+    """
 
-    def __init__(self, number, commands, programs):
-        self.home = HOME / f"worker-{number}"
-        self.commands, self.programs = commands, programs
-        self.unchanged, self.linked = {}, {}
-        shutil.rmtree(self.home, ignore_errors=True)
-        self.home.mkdir(parents=True)
+    def __init__(self, build):
+        self.build = build
+        self.found = {}  # by tests: the cases of each change, and the seconds of each case
+        self.lock = threading.Lock()
+        self.locks = collections.defaultdict(threading.Lock)
 
-    def compile(self, path, source):
-        """The object's bytes; None where the compiler has an error or a warning."""
-        there = self.home / path
-        there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(source)
-        done = subprocess.run([*self.commands[path][1], "-o", str(self.home / "mutant.o"), "-c",
-                               str(there)], cwd=OUT, capture_output=True)
-        return None if done.returncode else (self.home / "mutant.o").read_bytes()
+    def of(self, test, run_it):
+        """`run_it` runs the test with a table, and is true if it passes; None if it does not."""
+        with self.lock:
+            lock = self.locks[test.name]
+        with lock:
+            if test.name not in self.found:
+                with tempfile.NamedTemporaryFile(prefix="mutant-table-") as file:
+                    table = pathlib.Path(file.name)
+                    schema.new_table(table)
+                    self.found[test.name] = schema.read_table(table) if run_it(table) else None
+            return self.found[test.name]
 
-    def is_unchanged(self, path, source, compiled):
-        """True if the compiler makes the same of both, which then behave the same."""
-        if path not in self.unchanged:
-            self.unchanged[path] = self.compile(path, source)
-            (self.home / "mutant.o").write_bytes(compiled)
-        return self.unchanged[path] == compiled
+    def cases(self, test, number, run_it):
+        """
+        The numbers of the cases that call what is changed; none: all of them may notice it, or nothing is known;
+        None: the test does not call it. What is called outside of cases may be noticed by all of them.
+        """
+        found = self.of(test, run_it)
+        calling = found[0].get(number, ()) if found else (0,)
+        return () if 0 in calling else tuple(sorted(calling)) or None
 
-    def begin(self):
-        """From now on tests run with what was compiled last."""
-        for program in self.linked.values():
-            program.unlink(missing_ok=True)
-        self.linked = {}
-
-    def link(self, program):
-        if program not in self.linked:
-            there = self.home / os.path.basename(program)
-            self.linked[program] = there
-            subprocess.run(self.programs.command(program, there, [self.home / "mutant.o"]), cwd=OUT,
-                           check=True, capture_output=True)
-        return self.linked[program]
-
-    def run(self, test, limit, changed):
-        """What the test says, with the change or without, and after how many seconds."""
-        program = self.link(test.program) if changed else OUT / test.program
-        begin = time.monotonic()
-        return run_test(test, program, limit), time.monotonic() - begin
+    def seconds(self, test, number):
+        """What these cases took; 0 if they do not call what is changed; None if nothing is known."""
+        found = self.found.get(test.name)
+        if not found:
+            return None
+        calling = found[0].get(number, ())
+        return None if 0 in calling else sum(found[1][case] for case in calling)
