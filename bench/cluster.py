@@ -4,12 +4,13 @@
     bench/cluster.py [--build DIR] [--only WORD]... [--in-flight N,N] [--processes N]
 
 Starts a cluster of one server of its own, and frond in front of it: CouchDB's PUT, update and GET by
-load, Redis's SET, INCR and GET by redis-benchmark, MongoDB's insert, find and update by mongo_load. In each
-round each is measured once, and right before it cluster_raw: the reads and writes that the operation
-cannot do without, by the functions that the engine calls. With --processes 3 the clients are divided among
-three fronds. What is shown are the medians of the rounds' ratios, of the rates and of the processor time
-(of all fronds, or of cluster_raw). The results go to bench/results/cluster.json below the build. It needs
-FoundationDB's programs.
+load, Redis's SET, INCR and GET by redis-benchmark, MongoDB's insert, find and update by mongo_load, _bulk_docs
+and a listing with documents by load. In each round each is measured once, and right before it cluster_raw:
+the reads and writes that the operation cannot do without, by the functions that the engine calls. Views and
+an index are built beside another frond on the embedded engine. With --processes 3 the clients are divided
+among three fronds, each of which has one at least; cluster_raw has as many under way. What is shown are the
+medians of the rounds' ratios, of the rates and of the processor time (of all fronds, or of cluster_raw). The
+results go to bench/results/cluster.json below the build. It needs FoundationDB's programs.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import sys
 import tempfile
 
 import sides
+import workloads
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests"))
@@ -33,6 +35,7 @@ import foundationdb  # noqa: E402  the tests' clusters
 
 DOCS = 20000
 KEYS = 100000
+WRITE_DB = "written"
 GOAL_RATE, GOAL_CPU = 0.8, 2.0  # of raw's
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
@@ -47,6 +50,17 @@ OPERATIONS = {
     "insert": ("MongoDB's insert", "insert", "mongo", "insert"),
     "find": ("MongoDB's find by `_id`", "find", "mongo", "find"),
     "mongo-update": ("MongoDB's update by `_id`", "mongo-update", "mongo", "update"),
+    "bulk": ("`_bulk_docs` of 100, documents", "bulk", "couch", "bulk"),
+    "list": ("`_all_docs` with documents", "list", "couch", "_all_docs"),
+}
+# What is of many documents: how many cluster_raw counts as one, the numbers in flight, the goal of the rate.
+LONG = {"bulk": (100, (1, 4), 1.0), "list": (DOCS, (1,), 0.7)}
+# What is built of all documents, beside a frond on the embedded engine.
+GOAL_BUILT = 0.5
+BUILDS = {
+    "view-map": workloads.ViewBuild("view-map", "a view of a map built, documents"),
+    "view-count": workloads.ViewBuild("view-count", "a view with `_count` built, documents", "_count"),
+    "index": workloads.IndexBuild("index", "an index built, documents", workloads.NUMBER),
 }
 
 
@@ -76,9 +90,17 @@ class Bench:
     # -- one operation at one server: operations a second, and the server's processor time for each in µs --
 
     def couch(self, frond, operation, connections, part):
-        options = {"db": "bench", "connections": connections, "seconds": self.o.seconds}
+        options = {"db": WRITE_DB, "connections": connections, "seconds": self.o.seconds}
         if operation == "put":
             options["first"] = self.take(part)
+        elif operation == "bulk":
+            options |= {"first": self.take(part), "batch": LONG["bulk"][0]}
+        elif operation == "_all_docs":
+            options |= {"docs": DOCS, "rows": DOCS, "db": workloads.READ_DB, "query": "include_docs=true"}
+        elif operation == "update":
+            # Each client knows the revisions of documents that no other one changes.
+            options["docs"] = DOCS // self.o.processes
+            options["first"] = part * options["docs"]
         else:
             options["docs"] = DOCS
         done = self.load.run(frond, operation, **options)
@@ -124,13 +146,13 @@ class Bench:
         if done.returncode:
             sides.fail(f"cluster_raw {operation} failed")
         found = json.loads(done.stdout)
-        return found["rate"], found["cpu_us"]
+        docs = LONG[operation][0] if operation in LONG else 1
+        return found["rate"] * docs, found["cpu_us"] / docs
 
-    def fronds(self, fronds, name, in_flight):
-        """Their rates together, and the processor time of an operation."""
+    def fronds(self, fronds, name, share):
+        """Their rates together, each with its share of the clients, and the processor time of an operation."""
         _, _, door, operation = OPERATIONS[name]
         run = getattr(self, door)
-        share = max(1, in_flight // len(fronds))
         with concurrent.futures.ThreadPoolExecutor(len(fronds)) as pool:
             found = list(pool.map(lambda at: run(at[1], operation, share, at[0]), enumerate(fronds)))
         rate = sum(one for one, _ in found)
@@ -140,13 +162,30 @@ class Bench:
         for name, (title, raw, _, _) in OPERATIONS.items():
             if not self.wanted(name):
                 continue
-            for in_flight in self.o.in_flight:
+            for in_flight in LONG[name][1] if name in LONG else self.o.in_flight:
                 sides_of = self.found.setdefault(name, {}).setdefault(str(in_flight), [])
-                raw_rate, raw_cpu = self.raw(cluster, raw, in_flight)
-                rate, cpu = self.fronds(fronds, name, in_flight)
+                share = max(1, in_flight // len(fronds))
+                raw_rate, raw_cpu = self.raw(cluster, raw, share * len(fronds))
+                rate, cpu = self.fronds(fronds, name, share)
                 sides_of.append({"rate": rate, "cpu_us": cpu, "raw_rate": raw_rate, "raw_cpu_us": raw_cpu})
                 say(f"{title}, {in_flight}: {rate:,.0f} a second, raw {raw_rate:,.0f}, "
                     f"{rate / raw_rate:.2f} of it; {cpu:.0f} µs, raw {raw_cpu:.0f}")
+
+    def round_of_builds(self, embedded, frond):
+        for name, build in BUILDS.items():
+            if not self.wanted(name):
+                continue
+            theirs, ours = build.run(self, embedded), build.run(self, frond)
+            # Its design document would be a row of the next round's listing.
+            frond.drop_index(workloads.READ_DB, workloads.NUMBER)
+            self.found.setdefault(name, {}).setdefault("1", []).append(
+                {"rate": ours["rate"], "cpu_us": ours["cpu_us"],
+                 "raw_rate": theirs["rate"], "raw_cpu_us": theirs["cpu_us"]})
+            say(f"{build.title}: {ours['rate']:,.0f} a second, embedded {theirs['rate']:,.0f}, "
+                f"{ours['rate'] / theirs['rate']:.2f} of it; {ours['cpu_us']:.1f} µs, embedded {theirs['cpu_us']:.1f}")
+
+    def rows(self, server):
+        return DOCS
 
     def wanted(self, name):
         return not self.o.only or any(word in name for word in self.o.only)
@@ -161,20 +200,26 @@ class Bench:
                 foundationdb.Cluster(programs, pathlib.Path(work) / "cluster") as cluster:
             fronds = [Frond(str(self.build / "frond"), pathlib.Path(work) / f"frond-{n}", cluster.url)
                       for n in range(self.o.processes)]
+            embedded = sides.Frond(str(self.build / "frond"), pathlib.Path(work) / "embedded")
             try:
                 for frond in fronds:
                     frond.start()
                 self.fill(fronds[0])
+                if any(self.wanted(name) for name in BUILDS):
+                    embedded.start()
+                    self.fill_one(embedded, workloads.READ_DB)
                 for _ in range(self.o.rounds):
                     self.round(cluster, fronds)
+                    self.round_of_builds(embedded, fronds[0])
             finally:
-                for frond in fronds:
+                for frond in [embedded, *fronds]:
                     frond.stop()
 
     def fill(self, frond):
-        if any(self.wanted(name) for name in ("put", "update", "get")):
-            frond.make("bench")
-            self.load.run(frond, "bulk", db="bench", connections=4, count=DOCS)
+        if any(self.wanted(name) for name in ("put", "update", "get", "bulk")):
+            self.fill_one(frond, WRITE_DB)
+        if any(self.wanted(name) for name in ("list", *BUILDS)):
+            self.fill_one(frond, workloads.READ_DB)
         if any(self.wanted(name) for name in ("find", "mongo-update")):
             done = subprocess.run([str(self.build / "bench" / "mongo_load"), "insert-many", str(frond.mongo_port), "1",
                                    "0", "0", str(DOCS)], stdout=subprocess.DEVNULL, check=False)
@@ -183,6 +228,10 @@ class Bench:
         if self.wanted("redis-get"):
             subprocess.run(["redis-benchmark", "-p", str(frond.redis_port), "-c", "50", "-P", "16", "-n",
                             str(KEYS), "-r", str(KEYS), "-t", "set", "-q"], stdout=subprocess.DEVNULL, check=True)
+
+    def fill_one(self, frond, db):
+        frond.make(db)
+        self.load.run(frond, "bulk", db=db, connections=4, count=DOCS)
 
 
 # ---- The table ----
@@ -196,14 +245,25 @@ def cell(rounds):
     return f"{rate:.2f}; {cpu:.1f}×"
 
 
-def table(found):
-    counts = sorted({n for row in found["rows"].values() for n in row}, key=int)
-    out = [f"| of raw's rate; of its processor time | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)]
-    for name, row in found["rows"].items():
+def table_of(found, names, first, title):
+    rows = {name: row for name, row in found["rows"].items() if name in names}
+    counts = sorted({n for row in rows.values() for n in row}, key=int)
+    out = [f"| {first} | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)] if rows else []
+    for name, row in rows.items():
         cells = [cell(row[n]) if n in row else "" for n in counts]
-        out.append(f"| {OPERATIONS[name][0]} | {' | '.join(cells)} |")
+        out.append(f"| {title(name)} | {' | '.join(cells)} |")
+    return out + [""] if rows else []
+
+
+def table(found):
+    out = table_of(found, set(OPERATIONS) - set(LONG), "of raw's rate; of its processor time",
+                   lambda name: OPERATIONS[name][0])
+    out += table_of(found, LONG, "of raw's rate; of its processor time",
+                    lambda name: f"{OPERATIONS[name][0]} (goal {LONG[name][2]:g})")
+    out += table_of(found, BUILDS, "of the embedded engine's rate; of its processor time",
+                    lambda name: f"{BUILDS[name].title} (goal {GOAL_BUILT:g})")
     a = found["about"]
-    out.append(f"\nMade by `bench/cluster.py` on {a['date']} at {a['commit']}, {a['processes']} frond in front of "
+    out.append(f"Made by `bench/cluster.py` on {a['date']} at {a['commit']}, {a['processes']} frond in front of "
                f"one FoundationDB server on the same {a['processors']} processors as the clients; medians of "
                f"{a['rounds']} rounds; load average {a['load_average']:.0f} at the end. The numbers above are "
                f"operations under way; the goal is {GOAL_RATE} and {GOAL_CPU:g}×.")

@@ -6,8 +6,9 @@
  *
  *     cluster_raw CLUSTER_FILE OPERATION IN_FLIGHT SECONDS
  *
- * Prints one line of JSON, as the load generator does. The keys lie beneath one of their own, which
- * is cleared at the beginning and at the end: not for a cluster that somebody uses.
+ * Prints one line of JSON, as the load generator does. The keys lie beneath one of their own, and
+ * stay there for the next run: a cluster that clears much is busy with that while others are
+ * measured. Not for a cluster that somebody uses.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -25,6 +26,7 @@
 enum {
 	SLOTS = 1024,
 	KEYS = 100000, /* that operations on what is there choose from */
+	PARTS = 2,     /* pairs of each of them */
 	KEY_BYTES = 40,
 	VALUE_BYTES = 1000,
 	SMALL_BYTES = 30, /* of the pairs beside a document's own */
@@ -32,8 +34,7 @@ enum {
 	LISTED = 100, /* pairs of a range at most; there are none, or a few */
 };
 
-#define ROOM     "frond-bench-raw/"
-#define ROOM_END "frond-bench-raw0"
+#define ROOM "frond-bench-raw/"
 
 /* What an operation does: its reads one after the other, then its writes, then a commit. */
 struct operation {
@@ -45,6 +46,8 @@ struct operation {
 	unsigned adds;
 	unsigned bytes;
 	bool fresh; /* of a key that no transaction before has had */
+	/* Of so many keys in a row, a range each; 0: of one, with what lies beneath. */
+	unsigned rows;
 };
 
 static const struct operation operations[] = {
@@ -57,6 +60,14 @@ static const struct operation operations[] = {
 	{ .name = "insert", .gets = 1, .sets = 2, .adds = 1, .bytes = VALUE_BYTES, .fresh = true },
 	{ .name = "find", .gets = 1 },
 	{ .name = "mongo-update", .gets = 1, .sets = 2, .bytes = VALUE_BYTES },
+	/* bench/cluster.py knows of how many documents these are. */
+	{ .name = "bulk",
+	  .ranges = 1,
+	  .sets = 4,
+	  .bytes = VALUE_BYTES,
+	  .fresh = true,
+	  .rows = 100 },
+	{ .name = "list", .ranges = 20, .rows = 1000 },
 };
 
 struct slot {
@@ -133,12 +144,13 @@ slot_write(struct slot *s)
 	static const uint8_t one[ADD_BYTES] = { 1 };
 	char key[KEY_BYTES];
 
-	for (unsigned i = 0; i < op->sets; i++) {
-		int len = put_key(key, s->key, i);
+	for (uint64_t n = s->key; n < s->key + (op->rows ? op->rows : 1); n++)
+		for (unsigned i = 0; i < op->sets; i++) {
+			int len = put_key(key, n, i);
 
-		fdb.transaction_set(s->tx, (uint8_t *)key, len, value,
-				    (int)(i ? SMALL_BYTES : op->bytes));
-	}
+			fdb.transaction_set(s->tx, (uint8_t *)key, len, value,
+					    (int)(i ? SMALL_BYTES : op->bytes));
+		}
 	for (unsigned i = 0; i < op->clears; i++) {
 		int len = put_key(key, s->key, op->sets + i);
 
@@ -155,9 +167,12 @@ slot_write(struct slot *s)
 static void
 slot_begin(struct slot *s)
 {
-	uint64_t n = atomic_fetch_add(&next_key, 1);
+	uint64_t n = atomic_fetch_add(&next_key, op->rows ? op->rows : 1);
 
-	s->key = op->fresh ? KEYS + n : n * 7919 % KEYS;
+	if (op->fresh)
+		s->key = KEYS + n;
+	else
+		s->key = op->rows ? 0 : n * 7919 % KEYS;
 	s->begun_ns = clock_mono_ns();
 	s->ranges = s->gets = 0;
 	s->commits = false;
@@ -184,13 +199,14 @@ slot_go_on(struct slot *s)
 	char end[KEY_BYTES];
 
 	if (s->ranges < op->ranges) {
-		int len = put_key(key, s->key, 0);
-		int end_len = put_key(end, s->key, 99);
+		uint64_t from = s->key + (uint64_t)op->rows * s->ranges++;
+		int len = put_key(key, from, 0);
+		int end_len = op->rows ? put_key(end, from + op->rows, 0) : put_key(end, from, 99);
+		int most = op->rows ? (int)op->rows * PARTS : LISTED;
 
-		s->ranges++;
 		slot_await(s, fdb.transaction_get_range(s->tx, (uint8_t *)key, len, 0, 1,
-							(uint8_t *)end, end_len, 0, 1, LISTED, 0,
-							FDB_MODE_EXACT, 0, 0, 0));
+							(uint8_t *)end, end_len, 0, 1, most, 0,
+							FDB_MODE_EXACT, 0, !op->sets, 0));
 	} else if (s->gets < op->gets) {
 		int len = put_key(key, s->key, s->gets++);
 
@@ -225,9 +241,28 @@ block_on(FDBFuture *asked, const char *what)
 	fdb.future_destroy(asked);
 }
 
-/* Removes the keys, and writes those that are read or overwritten. */
+/* True if an earlier run has written the keys: the last of them is there. */
+static bool
+is_filled(FDBTransaction *tx)
+{
+	char key[KEY_BYTES];
+	int len = put_key(key, KEYS - 1, 1);
+	FDBFuture *asked = fdb.transaction_get(tx, (uint8_t *)key, len, 1);
+	struct event ready;
+	const uint8_t *bytes;
+	int present, bytes_len;
+
+	event_init(&ready);
+	must(fdb.future_set_callback(asked, set_event, &ready), "callback");
+	(void)event_wait(&ready, WAIT_FOREVER);
+	must(fdb.future_get_value(asked, &present, &bytes, &bytes_len), "look");
+	fdb.future_destroy(asked);
+	return present;
+}
+
+/* Writes the keys that are read or overwritten. */
 static void
-prepare(bool fill)
+prepare(void)
 {
 	enum {
 		BATCH = 2000,
@@ -235,13 +270,10 @@ prepare(bool fill)
 	FDBTransaction *tx;
 
 	must(fdb.database_create_transaction(database, &tx), "transaction");
-	fdb.transaction_clear_range(tx, (const uint8_t *)ROOM, sizeof(ROOM) - 1,
-				    (const uint8_t *)ROOM_END, sizeof(ROOM_END) - 1);
-	block_on(fdb.transaction_commit(tx), "clear");
-	for (uint64_t n = 0; fill && n < KEYS; n += BATCH) {
+	for (uint64_t n = 0; !is_filled(tx) && n < KEYS; n += BATCH) {
 		fdb.transaction_reset(tx);
 		for (uint64_t i = n; i < n + BATCH; i++)
-			for (unsigned part = 0; part < 2; part++) {
+			for (unsigned part = 0; part < PARTS; part++) {
 				char key[KEY_BYTES];
 				int len = put_key(key, i, part);
 
@@ -249,6 +281,7 @@ prepare(bool fill)
 						    part ? VALUE_BYTES : SMALL_BYTES);
 			}
 		block_on(fdb.transaction_commit(tx), "fill");
+		fdb.transaction_reset(tx);
 	}
 	fdb.transaction_destroy(tx);
 }
@@ -302,9 +335,11 @@ main(int argc, char **argv)
 	}
 	must(fdb.create_database(argv[1], &database), argv[1]);
 	memset(value, 'x', sizeof(value));
-	prepare(!op->fresh);
+	if (op->fresh)
+		atomic_store(&next_key, clock_mono_ns() / 1000); /* behind those of other runs */
+	else
+		prepare();
 	run(in_flight, atof(argv[4]));
-	prepare(false);
 	fdb.database_destroy(database);
 	return 0;
 }

@@ -6,11 +6,12 @@
  *
  * cql_load OP PORT CONNECTIONS IN_FLIGHT SECONDS FIRST ROWS [PID...]
  *
- * OP: insert, hset, insert-indexed (new rows from FIRST on); select, hgetall, update, hset-one,
- * lwt, counter, hincrby (of the rows 0 to ROWS - 1 at random); hot-lwt, hot-counter, hot-update
- * (all of row 0); fill-partitions, partition (100 rows of one of ROWS partitions); scan (all rows
- * of these, in pages of 5,000, over and over); fill-small, scan-small (the same of rows of three
- * small columns). Units are rows where rows are read, otherwise requests. SECONDS 0: ROWS requests.
+ * OP: insert, hset, insert-indexed (new rows from FIRST on); select, select-column, hgetall,
+ * update, hset-one, lwt, lwt-column, counter, hincrby (of the rows 0 to ROWS - 1 at random);
+ * hot-lwt, hot-counter, hot-update (all of row 0); fill-partitions, partition (100 rows of one of
+ * ROWS partitions); scan (all rows of these, in pages of 5,000, over and over); fill-small,
+ * scan-small (the same of rows of three small columns). Units are rows where rows are read,
+ * otherwise requests. SECONDS 0: ROWS requests.
  * The connections of a scan share its place: each asks for the page behind the last answer.
  */
 #include <arpa/inet.h>
@@ -292,9 +293,11 @@ static const struct op ops[] = {
 	{ "insert", "INSERT INTO bench.t (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	  make_insert, 0, true },
 	{ "select", "SELECT * FROM bench.t WHERE k = ?", make_key, 1, false },
+	{ "select-column", "SELECT a FROM bench.t WHERE k = ?", make_key, 1, false },
 	{ "update", ROW_UPDATE, make_update, 0, false },
 	{ "hot-update", ROW_UPDATE, make_hot_update, 0, false },
 	{ "lwt", ROW_UPDATE " IF EXISTS", make_update, 1, false },
+	{ "lwt-column", ROW_UPDATE " IF b >= ''", make_update, 1, false },
 	{ "hot-lwt", ROW_UPDATE " IF EXISTS", make_hot_update, 1, false },
 	{ "counter", "UPDATE bench.counts SET n = n + 1 WHERE k = ?", make_key, 0, false },
 	{ "hot-counter", "UPDATE bench.counts SET n = n + 1 WHERE k = ?", make_hot_counter, 0,

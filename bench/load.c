@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 	{ "seconds", OPT_SECONDS, "S", 0, "Ends after that time", 0 },
 	{ "count", OPT_COUNT, "N", 0, "Ends after that many documents or requests", 0 },
 	{ "docs", OPT_DOCS, "N", 0, "Documents to read from, or that updates go round", 0 },
-	{ "first", OPT_FIRST, "N", 0, "Number of the first new document", 0 },
+	{ "first", OPT_FIRST, "N", 0, "Number of the first document to put or update", 0 },
 	{ "batch", OPT_BATCH, "N", 0, "Documents of one _bulk_docs (default 1000)", 0 },
 	{ "rows", OPT_ROWS, "N", 0, "Rows that a listing, or a range, has to have", 0 },
 	{ "big", OPT_BIG, "BYTES", 0, "Size of the large document (default 500000)", 0 },

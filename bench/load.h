@@ -76,7 +76,7 @@ struct load {
 	unsigned connections;
 	unsigned idle;
 	uint64_t docs;  /* that there are, or that updates go round */
-	uint64_t first; /* the first new document's number */
+	uint64_t first; /* number of the first new document, or of the first to update */
 	uint64_t count; /* units at most; 0: no limit */
 	double seconds;
 	unsigned batch;

@@ -159,7 +159,7 @@ update_prepare(struct load *l, struct load_conn *c)
 	if (c->prepared >= (own ? own : 1))
 		return false;
 	c->doc = own_doc(l, c, c->prepared++);
-	make_doc_request(l, c, "GET", c->doc);
+	make_doc_request(l, c, "GET", l->first + c->doc);
 	end_request(c);
 	return true;
 }
@@ -176,10 +176,11 @@ update_make(struct load *l, struct load_conn *c)
 	struct open_body body;
 
 	c->doc = own_doc(l, c, c->prepared++);
-	make_doc_request(l, c, "PUT", c->doc);
+	make_doc_request(l, c, "PUT", l->first + c->doc);
 	body = begin_body(c);
 	/* Other text than the last time. */
-	data_append_doc(&c->request, c->doc + c->prepared, false, str_from_cstr(l->revs[c->doc]));
+	data_append_doc(&c->request, l->first + c->doc + c->prepared, false,
+			str_from_cstr(l->revs[c->doc]));
 	end_body(c, body);
 	return true;
 }

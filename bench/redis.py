@@ -5,7 +5,9 @@
 
 The sides take turns in each round: frond, redis-server that syncs every write (appendfsync always),
 redis-server that syncs once a second (everysec). 50 connections; every command without a pipeline
-and with 16 in one; of one key, and of 100,000. What is shown are the medians of the rounds' ratios.
+and with 16 in one; of one key, and of 100,000: HSET, SADD and ZADD then ask for 100,000 fields and
+members of one key, and rows of their own for small collections of 100,000 keys. What is shown are
+the medians of the rounds' ratios.
 Then what memory and a GET cost with many keys, 10,000 idle subscribers, keys that fall due
 together, what history adds to a SET, and whether a queue that is emptied becomes slower. The
 results go to bench/results/redis.json; --publish puts the tables into
@@ -64,6 +66,12 @@ OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
        "SRANDMEMBER": ["SRANDMEMBER", "members"],
        "XREADGROUP": ["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"],
        "GEOSEARCH": ["GEOSEARCH", "geo", "FROMMEMBER", "m__rand_int__", "BYRADIUS", "5", "km"]}
+# Small collections, each under a key of its own among RANGE. Every number is drawn.
+SMALL = {"HSET of 5 fields": ["HSET", "hash:__rand_int__",
+                              *(word for n in range(5) for word in (f"field{n}", "__rand_int__"))],
+         "SADD of a member": ["SADD", "set:__rand_int__", "m__rand_int__"],
+         "ZADD of a member": ["ZADD", "zset:__rand_int__", "__rand_int__", "member"]}
+GOALS |= {"HSET of 5 fields": WRITES, "SADD of a member": WRITES, "ZADD of a member": (2.0, 0.6)}
 READS = {"GET", "GEOSEARCH", "SRANDMEMBER", "LRANGE_100"}
 PLACES = 10000  # that GEOSEARCH looks among, and members of SRANDMEMBER's set
 MOST = {"memory share": 1 / 3, "GET with all keys": 2, "subscribers MB": 250,
@@ -222,6 +230,8 @@ def run_benchmark(server, command, count, pipeline, keys):
     if command in OWN:
         prepare(server, command, count)
         words += ["-r", str(PLACES), *OWN[command]]
+    elif command in SMALL:
+        words += ["-r", str(keys), *SMALL[command]]
     else:
         words += ["-t", command.lower(), *(["-r", str(keys)] if keys > 1 else [])]
     before = server.cpu_ticks()
@@ -248,7 +258,7 @@ def begin_anew(server):
 def rows_of():
     for command in GOALS:
         for pipeline in (1, 16):
-            for keys in (1,) if command in OWN else (1, RANGE):
+            for keys in (1,) if command in OWN else (RANGE,) if command in SMALL else (1, RANGE):
                 yield command, pipeline, keys
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Tables in frond beside heap tables of the same PostgreSQL.
 
-    bench/sql.py [--build DIR] [--frond FILE] [--scale N] [--rows N] [--only WORD] [--publish]
+    bench/sql.py [--build DIR] [--frond FILE] [--scale N] [--rows N] [--only WORD] [--tcp] [--publish]
 
 pgbench's three scripts with 1, 16 and 64 clients, whose transactions are tried again when they meet
 others (--max-tries); COPY of a million rows, an index of them, count(*), GROUP BY of that index's
 column, and rows read by their key, by one client. Each is asked of a database with tables in frond,
 and of one with heap tables; one PostgreSQL has both, with its settings as they come (fsync and
-synchronous_commit are on). The sides take turns in each round, and begin by turns; medians of the
+synchronous_commit are on), which pgbench and frond's extension reach by Unix sockets; with --tcp the
+extension asks frond by TCP. The sides take turns in each round, and begin by turns; medians of the
 rounds are shown, and of their ratios. The processor time is that of PostgreSQL and frond together,
 until both rest. The results go to bench/results/sql.json with --publish, which puts the table into
 docs/PERFORMANCE.md, else below the build.
@@ -79,13 +80,24 @@ def missing():
 class Frond(sides.Frond):
     """frond with the door for rows."""
 
-    rows_port = 0
+    def __init__(self, binary, directory, tcp=False):
+        super().__init__(binary, directory)
+        self.rows_port = sides.free_port() if tcp else None
+        self.socket = self.directory / "rows" / "socket"
 
     def start(self):
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, self.rows_port = sides.free_port(), sides.free_port()
-        self.spawn([self.binary, "serve", "--store", self.store, "--http", f"127.0.0.1:{self.port}",
-                    "--rows", f"127.0.0.1:{self.rows_port}"], self.directory / "log")
+        self.socket.parent.mkdir(parents=True, exist_ok=True)
+        if os.getuid() == 0:  # the socket gets the directory's group, which is PostgreSQL's
+            shutil.chown(self.socket.parent, "root", OWNER)
+            self.socket.parent.chmod(0o2750)
+        self.port = sides.free_port()
+        rows = f"127.0.0.1:{self.rows_port}" if self.rows_port else self.socket
+        self.spawn([self.binary, "serve", "--store", self.store, "--http", f"127.0.0.1:{self.port}", "--rows", rows],
+                   self.directory / "log")
+
+    def where(self):
+        """The options of its server in PostgreSQL."""
+        return f"host '127.0.0.1', port '{self.rows_port}'" if self.rows_port else f"host '{self.socket}'"
 
 
 class Postgres(sides.Server):
@@ -144,12 +156,11 @@ class Postgres(sides.Server):
         commands = [arg for statement in statements for arg in ("-c", statement)]
         return self.run("psql", database, "-XqAt", "-v", "ON_ERROR_STOP=1", *commands, **how)
 
-    def make_databases(self, rows_port):
+    def make_databases(self, where):
         self.sql("postgres", "CREATE DATABASE heap", "CREATE DATABASE frond",
                  "ALTER DATABASE frond SET session_preload_libraries = 'frond'")
         self.sql("frond", "CREATE EXTENSION frond",
-                 "CREATE SERVER frond FOREIGN DATA WRAPPER frond "
-                 f"OPTIONS (host '127.0.0.1', port '{rows_port}')",
+                 f"CREATE SERVER frond FOREIGN DATA WRAPPER frond OPTIONS ({where})",
                  "ALTER DATABASE frond SET default_table_access_method = frond")
 
 
@@ -330,6 +341,7 @@ def arguments():
     parser.add_argument("--rows", type=int, default=1000000, help="that COPY brings")
     parser.add_argument("--work", help="directory for the data")
     parser.add_argument("--only", default="", help="operations whose names have this word")
+    parser.add_argument("--tcp", action="store_true", help="the extension asks frond by TCP")
     parser.add_argument("--publish", action="store_true")
     options = parser.parse_args()
     options.build = pathlib.Path(options.build).resolve()
@@ -347,13 +359,13 @@ def main():
         sys.exit(f"bench/sql.py: there is no extension in {options.extension}: `make pg` makes it")
     work = pathlib.Path(tempfile.mkdtemp(prefix="frond-sql-", dir=options.work))
     work.chmod(0o755)
-    frond = Frond(options.frond, work / "frond")
+    frond = Frond(options.frond, work / "frond", options.tcp)
     postgres = Postgres(options.extension, work / "postgres")
     bench = Bench(options, postgres, frond, work)
     try:
         frond.start()
         postgres.start()
-        postgres.make_databases(frond.rows_port)
+        postgres.make_databases(frond.where())
         bench.prepare()
         for n in range(options.rounds):
             say(f"round {n + 1} of {options.rounds}")
