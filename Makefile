@@ -26,11 +26,8 @@ with-tests: build/build.ninja
 	scripts/deps test
 	[ -d build/tests ] || meson configure build -Dtests=true
 
-# As it is installed: optimised as a whole, which it is not where tests/run has configured the build.
 .PHONY: build/frond
 build/frond: build/build.ninja
-	@! grep -q '"name": "whole", "value": false' build/meson-info/intro-buildoptions.json || \
-		meson setup --reconfigure build -Dwhole=true
 	ninja -C build programs
 
 # REDIS=HOST:PORT, MONGO=HOST:PORT, CQL=HOST:PORT and ROWS=HOST:PORT open the other doors, too.

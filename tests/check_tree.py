@@ -2,6 +2,8 @@
 """Checks of the source tree itself, as TAP: what a compiler does not see and a reviewer should not
 have to look for. Layers include downwards only; files stay readable; nothing is left unfinished."""
 
+import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -91,7 +93,7 @@ ROOMS = {
     "door/mongo/watch": "base loop catalog mql mql/stage net door/mongo/txn door/mongo/index",
     "door/mongo/cmd": "base loop catalog bson mql mql/expr mql/match mql/stage mql/update index/engine access"
                       " settings net door door/mongo/txn door/mongo/index door/mongo/plan door/mongo/watch",
-    "door/mongo": "base loop catalog access settings net door door/mongo/txn door/mongo/index door/mongo/cmd",
+    "door/mongo": "base loop catalog access settings net serve door door/mongo/txn door/mongo/index door/mongo/cmd",
     "door/redis/wire": "base",
     "door/redis/acl": "base door/redis/wire",
     "door/redis/txn": "base loop kv catalog model/timed model/timed/items access settings net serve door"
@@ -118,6 +120,7 @@ LINE_COLUMNS = 100
 TAB_COLUMNS = 8
 FILE_LINES = 1200
 HEADER_LINES = 500
+FORMATTED_KEPT = 20000  # hashes of files that are formatted, a dozen times what the tree has
 FOLDER_FILES = 10  # a folder with more has a map of them in its README
 
 
@@ -355,7 +358,7 @@ def doors_begin_and_end_operations():
                        if path.parent.parent.name == "door"):
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
-                                                                 "ops_admit|clients_admit", "ops_moved", "ops_leave",
+                                                                 "ops_admit|clients_admit", "ops_moved", "settle_request|ops_leave",
                                                                  "ops_count", "ops_note_slow|clients_note_slow")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong
@@ -383,6 +386,30 @@ def people_on_connections_are_followed_below_the_doors():
     return [f"{path.relative_to(TOP)}: {found[0]})" for path in tracked("src/door/*.c", "src/door/**/*.c")
             if not path.relative_to(TOP).as_posix().startswith("src/door/couch/")
             for found in around.finditer(without_comments(path))]
+
+
+def work_ends_below_the_doors():
+    """What ends a door's work, its client, its time, or whoever ends it, is serve/wanted.h's: an operation that begins
+    has it, and a group of lanes by wanted_group_begin()."""
+    around = re.compile(r"\bstep_set_ask\(|\bsteps?(?:->|\.)ask\b|\bnet_session_is_wanted\("
+                        r"|\blimits_work_under\(|\btask_work_for\(")
+    wrong = [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/door/*.c", "src/door/**/*.c")
+             for found in around.finditer(without_comments(path))]
+    for path in tracked("src/door/*.c", "src/door/**/*.c"):
+        code = without_comments(path)
+        if "lanes_enter(" in code and "wanted_group_begin(" not in code:
+            wrong.append(f"{path.relative_to(TOP)} runs groups of lanes without wanted_group_begin()")
+    return wrong
+
+
+def pauses_are_pauses():
+    """A wait for nothing but time is wait_pause() (loop/pause.h), and not an event that nobody sets."""
+    return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/*.c", "src/**/*.c")
+            if path.relative_to(TOP).as_posix() != "src/loop/wait.c"
+            for code in (without_comments(path),)
+            for found in re.finditer(r"\bstruct event (\w+);", code)
+            if found[1] in set(re.findall(r"\bevent_init\(&(\w+)\)", code))
+            and not re.search(rf"(?<!event_init\()(?<!event_wait\()&{found[1]}\b|(?:->|\.){found[1]}\b", code)]
 
 
 def what_clients_make_long_is_sorted_in_steps():
@@ -456,13 +483,43 @@ def headers_have_guards_of_their_own():
     return wrong
 
 
+class Formatted:
+    """The hashes of files that clang-format has found nothing in, with its version and its settings: kept for all
+    clones, since it takes twenty seconds to look at all files again."""
+
+    def __init__(self):
+        home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        self.file = pathlib.Path(home, "frond", "formatted")
+        version = subprocess.run(["clang-format", "--version"], capture_output=True, check=True).stdout
+        self.how = version + (TOP / ".clang-format").read_bytes()
+        self.known = self.file.read_text().split() if self.file.exists() else []
+
+    def hash(self, path):
+        return hashlib.sha256(self.how + path.read_bytes()).hexdigest()
+
+    def add(self, hashes):
+        """A new file takes the place of the old one: a run beside this one reads the one or the other."""
+        new = self.file.with_suffix(f".{os.getpid()}")
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text("\n".join([*self.known, *hashes][-FORMATTED_KEPT:]) + "\n")
+        new.replace(self.file)
+
+
 def code_is_formatted():
     if not shutil.which("clang-format"):
         return None
-    out = subprocess.run(["clang-format", "--dry-run", *map(str, sources())], cwd=TOP,
-                         capture_output=True, text=True, check=False).stderr
-    return sorted({line.split(":")[0].replace(str(TOP) + "/", "")
-                   for line in out.splitlines() if "[-Wclang-format" in line})
+    formatted = Formatted()
+    known = set(formatted.known)
+    hashes = {path: formatted.hash(path) for path in sources()}
+    unknown = [path for path in hashes if hashes[path] not in known]
+    if not unknown:
+        return []
+    out = subprocess.run(["clang-format", "--dry-run", *map(str, unknown)], cwd=TOP,
+                         capture_output=True, text=True, check=False)
+    wrong = {line.split(":")[0] for line in out.stderr.splitlines() if "[-Wclang-format" in line}
+    if out.returncode == 0:
+        formatted.add([hashes[path] for path in unknown if str(path) not in wrong])
+    return sorted(path.replace(f"{TOP}/", "") for path in wrong)
 
 
 CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
@@ -471,7 +528,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
-          what_clients_make_long_is_sorted_in_steps,
+          work_ends_below_the_doors, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,
           headers_have_guards_of_their_own, code_is_formatted]

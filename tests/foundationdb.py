@@ -2,8 +2,10 @@
 
 import contextlib
 import ctypes
+import hashlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +15,8 @@ import time
 # Where its authors' packages install each, and where it lies beneath FROND_FDB_HOME.
 PLACES = {"fdbserver": "/usr/sbin", "fdbcli": "/usr/bin", "libfdb_c.so": "/usr/lib"}
 BENEATH = ("", "sbin", "bin", "lib", "usr/sbin", "usr/bin", "usr/lib")
+# A commit waits for the disk, hundreds of thousands of times in the tests, none of which turns the machine off.
+MEMORY = pathlib.Path("/dev/shm")
 START_SECONDS = 120  # in which a server that works has answered, however busy the machine is
 
 
@@ -90,13 +94,18 @@ def empty(file):
         raise RuntimeError(f"{file} was not emptied: {said.stdout}{said.stderr}")
 
 
+def options_in(directory):
+    """What a server has to be told for data in a folder: it asks a file system in memory for what only disks have."""
+    return ["--knob_disable_posix_kernel_aio=1"] if MEMORY in pathlib.Path(directory).parents else []
+
+
 class Cluster:
     """`with Cluster(programs, directory) as cluster`: one server on the loopback address, empty, with
     its data in the directory, which it makes; the server ends with the block."""
 
     def __init__(self, programs, directory, *options, storage="ssd"):
         self.programs, self.dir = programs, pathlib.Path(directory)
-        self.options, self.storage = options, storage
+        self.options, self.storage = (*options, *options_in(directory)), storage
         self.process = None
         self.address = f"127.0.0.1:{free_port()}"
         self.file = self.dir / "fdb.cluster"
@@ -159,6 +168,32 @@ class Cluster:
         self.kill()
         time.sleep(seconds)
         self.start()
+
+
+def memory_available():
+    found = re.search(r"^MemAvailable: *(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)
+    return int(found[1]) * 1024 if found else 0
+
+
+def has_room_in_memory(size):
+    return MEMORY.is_dir() and min(shutil.disk_usage(MEMORY).free, memory_available()) >= size
+
+
+@contextlib.contextmanager
+def folder(directory, size):
+    """An empty folder in memory where so much fits there, or else `directory`, emptied. The one in memory is always
+    the same for a directory, so that what a killed run has left there goes with the next one."""
+    path = pathlib.Path(directory).absolute()
+    memory = MEMORY / f"frond-{hashlib.sha256(bytes(path)).hexdigest()[:16]}"
+    for old in (path, memory):
+        shutil.rmtree(old, ignore_errors=True)
+    place = memory if has_room_in_memory(size) else path
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        yield place
+    finally:
+        if place == memory:
+            shutil.rmtree(memory, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "kv/kv.h"
 #include "kv/tuple.h"
+#include "loop/pause.h"
 #include "loop/wait.h"
 
 enum {
@@ -60,15 +61,12 @@ side_open(struct compare_side *s, struct err *err)
 static enum status
 compare_open(struct compare_side *a, struct compare_side *b, struct err *err)
 {
-	struct event never;
-
-	event_init(&never);
 	TRY(side_open(a, err));
 	TRY(side_open(b, err));
 	for (int i = 0; a->version != b->version && i < COMPARE_ATTEMPTS; i++) {
 		struct compare_side *behind = a->version < b->version ? a : b;
 
-		(void)event_wait(&never, clock_after_ms(COMPARE_PAUSE_MS));
+		wait_pause(COMPARE_PAUSE_MS);
 		side_close(behind);
 		TRY(side_open(behind, err));
 	}

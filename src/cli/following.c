@@ -12,6 +12,7 @@
 #include "base/metric.h"
 #include "cli/remote.h"
 #include "kv/log.h"
+#include "loop/pause.h"
 #include "loop/wait.h"
 #include "model/revisioned/shape.h"
 
@@ -260,10 +261,8 @@ follow_ask(struct following *f, struct err *err)
 {
 	AUTO(buf_release) struct buf path = BUF_INIT(PATH_BYTES);
 	int http_status = 0;
-	struct event never;
 
-	event_init(&never);
-	(void)event_wait(&never, f->ask_due_ns);
+	wait_pause_until(f->ask_due_ns);
 	f->ask_due_ns = clock_after_ms(ASK_EVERY_MS);
 	buf_printf(&path, "/_frond/follow?after=%llu&wait=%d&name=%s&history=",
 		   (unsigned long long)f->version, f->once ? 0 : WAIT_MS, f->options.name);
@@ -326,15 +325,12 @@ follow_may_go_on(enum status status)
 static void
 follow_pause(struct following *f, const struct err *err)
 {
-	struct event never;
-
 	log_event(LOG_LEVEL_WARN, "follow_failed", "again_ms=%llu reason=\"%s\"",
 		  (unsigned long long)f->pause_ms, err->text);
 	follow_turn(f);
-	event_init(&never);
 	/* In pieces, so that a signal is answered soon. */
 	for (uint64_t ms = 0; ms < f->pause_ms && !following_stopped(f); ms += AGAIN_MS)
-		(void)event_wait(&never, clock_after_ms(AGAIN_MS));
+		wait_pause(AGAIN_MS);
 	f->pause_ms = 2 * f->pause_ms < AGAIN_MOST_MS ? 2 * f->pause_ms : AGAIN_MOST_MS;
 }
 

@@ -18,6 +18,7 @@
 #include "cli/remote.h"
 #include "doc/json_value.h"
 #include "http/escape.h"
+#include "loop/pause.h"
 #include "loop/wait.h"
 
 enum {
@@ -404,7 +405,6 @@ static enum status
 couch_run(struct couch_import *c, struct err *err)
 {
 	struct arena *list = arena_new(ARENA_BYTES);
-	struct event never;
 	struct str *names;
 	uint64_t written = 1;
 	enum status status;
@@ -412,14 +412,13 @@ couch_run(struct couch_import *c, struct err *err)
 
 	if (!list)
 		return err_set(err, STATUS_NOMEM, "out of memory");
-	event_init(&never);
 	status = couch_databases(c, list, &names, &count, err);
 	for (int round = 0; status == STATUS_OK && !import_stop; round++) {
 		couch_copy_all(c, names, count, round == 0, &written);
 		if (!c->args->follow && (written == 0 || round == ROUNDS_MOST))
 			break;
 		if (written == 0)
-			(void)event_wait(&never, clock_after_ms(AGAIN_MS));
+			wait_pause(AGAIN_MS);
 	}
 	arena_free(list);
 	return status;

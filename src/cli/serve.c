@@ -773,6 +773,7 @@ make_server(struct serve *s, struct err *err)
 	const struct couch_config couch = {
 		.store = s->store,
 		.live = s->live,
+		.news = s->news,
 		.replicator = s->replicator,
 		.js = s->js,
 		.views = s->views,

@@ -258,8 +258,9 @@ def read_whole(server, options):
         peak = max(peak, server.rss_mb())
         time.sleep(0.05)
     wrong = [client.wrong for client in clients if client.wrong]
-    print(f"then {len(clients)} read all documents in {time.monotonic() - begin:.1f} s; "
-          f"{len(wrong)} did not get them {wrong[:1]}")
+    if clients:
+        print(f"then {len(clients)} read all documents in {time.monotonic() - begin:.1f} s; "
+              f"{len(wrong)} did not get them {wrong[:1]}")
     return wrong, peak
 
 

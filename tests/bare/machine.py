@@ -17,7 +17,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from foundationdb import die_with_parent
+from foundationdb import die_with_parent, memory_available
 
 SUITE = "bookworm"
 # What README wants to be there, beside Debian; and ccache, which meson takes where it is installed.
@@ -139,11 +139,6 @@ def npm_network():
             key = name[len("npm_config_"):].lower()
             lines.append(f"{key[0]}{key[1:].replace('_', '-')}={value}")
     return [line for line in lines if NPM_NETWORK.match(line)]
-
-
-def memory_available():
-    found = re.search(r"^MemAvailable: *(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)
-    return int(found[1]) * 1024 if found else 0
 
 
 class Cache:

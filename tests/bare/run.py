@@ -10,6 +10,7 @@ that is all. It prints TAP; README.md has the rules."""
 import argparse
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -37,6 +38,12 @@ class Failed(package.Failed):
     """What went wrong; its text is told as comments."""
 
 
+def computed():
+    """The seconds that programs which were begun here and have ended have had of processors."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 class Tap:
     def __init__(self):
         self.count = 0
@@ -53,7 +60,7 @@ class Tap:
 
     def test(self, name, function, *args):
         """Its result if it passed; all that follows would fail, too, if it did not."""
-        begun = time.monotonic()
+        begun, before = time.monotonic(), computed()
         try:
             result = function(*args)
         except package.Failed as why:
@@ -61,7 +68,7 @@ class Tap:
             self.say(why)
             raise
         self.result(True, name)
-        self.say(f"{time.monotonic() - begun:.0f} s")
+        self.say(f"{time.monotonic() - begun:.0f} s, {computed() - before:.0f} s of processors")
         return result
 
 

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,9 @@ import traceback
 import urllib.error
 import urllib.request
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path += [str(TESTS), str(TESTS / "mutants")]
+import cases
 import foundationdb
 
 FROND = os.path.abspath(sys.argv[1])
@@ -36,7 +39,7 @@ def test(fn):
     return fn
 
 
-PATIENCE_SECONDS = 120  # with an answer: on a busy machine a worker is long in coming
+PATIENCE_SECONDS = 600  # with an answer: on a busy machine a worker is long in coming
 
 # Under a sanitizer a command takes a third of its time to look for what it has leaked, and another to guard
 # what lies around static arrays, which tests of units guard, too. So does every fourth; which ones these are
@@ -144,10 +147,11 @@ class Server:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
-    def metrics(self):
+    def metrics(self, headers=None):
         """The numbers that it shows to Prometheus, by name: with the labels, if there are any."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url + "/_node/_local/_prometheus", timeout=60) as answer:
+        request = urllib.request.Request(self.url + "/_node/_local/_prometheus", headers=headers or {})
+        with opener.open(request, timeout=60) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
@@ -200,6 +204,12 @@ def computed(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def ended_programs():
+    """The seconds that this program and those which it began and which have ended have computed."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 _cluster = None
 
 
@@ -249,9 +259,13 @@ def main(needs=None):
     failed = 0
     print(f"1..{len(_tests)}", flush=True)
     for number, fn in enumerate(_tests, 1):
+        if not cases.is_wanted(number):
+            continue
         directory = tempfile.mkdtemp(prefix="frond-cli-")
+        begun, before = time.monotonic(), ended_programs()
         try:
-            fn(pathlib.Path(directory))
+            with cases.case(number):
+                fn(pathlib.Path(directory))
             print(f"ok {number} - {fn.__name__}", flush=True)
         except Skip as needs:
             print(f"ok {number} - {fn.__name__} # SKIP {needs}", flush=True)
@@ -263,4 +277,5 @@ def main(needs=None):
             sys.stdout.flush()
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+        print(f"# {time.monotonic() - begun:.1f} s, {ended_programs() - before:.1f} s of processors", flush=True)
     sys.exit(1 if failed else 0)

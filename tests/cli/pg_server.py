@@ -1,5 +1,8 @@
 """A PostgreSQL with the extension, beside a frond: for tests. Nothing is installed for it."""
 
+import contextlib
+import fcntl
+import hashlib
 import os
 import pathlib
 import re
@@ -10,9 +13,11 @@ import tempfile
 from rows_server import Door
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+EXTENSION = TOP / "build/pg/ext"
 CONFIG = pathlib.Path("/usr/lib/postgresql/15/bin/pg_config")
 HEADER = pathlib.Path("/usr/include/postgresql/15/server/postgres.h")
 OWNER = "postgres" if os.getuid() == 0 else None
+INITDB = ("-A", "trust", "-U", "owner", "-E", "UTF8", "--no-sync", "--lc-collate=C", "--lc-ctype=C.UTF-8")
 SETTINGS = """
 listen_addresses = ''
 unix_socket_directories = '{}'
@@ -34,13 +39,23 @@ def as_owner(*command):
     return ["setpriv", f"--reuid={OWNER}", f"--regid={OWNER}", "--clear-groups", *command] if OWNER else list(command)
 
 
-def build(directory):
-    """Compiles the extension there, by the compiler's cache where there is one."""
-    directory.mkdir()
+@contextlib.contextmanager
+def alone():
+    """What tests share they make one after the other."""
+    EXTENSION.mkdir(parents=True, exist_ok=True)
+    with open(EXTENSION.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def build():
+    """Compiles the extension where `make pg` does, by the compiler's cache where there is one, and returns the folder:
+    what has not changed since another program did stays."""
     compiler = ["CC=ccache gcc"] if shutil.which("ccache") else []
-    subprocess.run(["make", "-s", "-C", directory, "-f", TOP / "pg/Makefile", f"SOURCE={TOP / 'pg'}", *compiler],
-                   check=True, capture_output=True, text=True)
-    return directory
+    with alone():
+        subprocess.run(["make", "-s", "-C", EXTENSION, "-f", TOP / "pg/Makefile", f"SOURCE={TOP / 'pg'}", *compiler],
+                       env={**os.environ, "CCACHE_NOHASHDIR": "1"}, check=True, capture_output=True, text=True)
+    return EXTENSION
 
 
 TRIES = 20  # of a transaction that meets definitions
@@ -59,14 +74,13 @@ class Postgres:
     def __init__(self, cwd):
         self.home = pathlib.Path(cwd)
         self.home.chmod(0o755)
-        self.bin = pathlib.Path(subprocess.run([TOP / "pg/home", build(self.home / "ext"), self.home / "home"],
+        self.bin = pathlib.Path(subprocess.run([TOP / "pg/home", build(), self.home / "home"],
                                                check=True, capture_output=True, text=True).stdout.strip())
         for name in ("data", "socket"):
             (self.home / name).mkdir()
             if OWNER:
                 shutil.chown(self.home / name, OWNER)
-        self.ctl("initdb", "-D", self.home / "data", "-A", "trust", "-U", "owner", "-E", "UTF8", "--no-sync",
-                 "--lc-collate=C", "--lc-ctype=C.UTF-8")
+        self.make_data()
         with open(self.home / "data/postgresql.conf", "a") as conf:
             conf.write(SETTINGS.format(self.home / "socket"))
         self.start()
@@ -79,6 +93,21 @@ class Postgres:
 
     def ctl(self, program, *args):
         subprocess.run(as_owner(self.bin / program, *args), check=True, stdout=subprocess.DEVNULL, cwd=self.home)
+
+    def make_data(self):
+        """What initdb makes, which takes seconds of a processor: it is kept for the tests after this one."""
+        version = subprocess.run([CONFIG, "--version"], check=True, capture_output=True, text=True).stdout
+        kept = EXTENSION.parent / f"initdb-{hashlib.sha256(repr((version, INITDB)).encode()).hexdigest()[:16]}"
+        data = self.home / "data"
+        with alone():
+            if kept.exists():
+                subprocess.run(["cp", "-a", f"{kept}/.", data], check=True)
+                return
+            self.ctl("initdb", "-D", data, *INITDB)
+            made = kept.with_suffix(".new")
+            shutil.rmtree(made, ignore_errors=True)
+            subprocess.run(["cp", "-a", data, made], check=True)
+            made.rename(kept)
 
     def start(self):
         self.ctl("pg_ctl", "start", "-s", "-w", "-D", self.home / "data", "-l", self.home / "data/log")

@@ -565,15 +565,32 @@ kinds_of_sums(const struct frows_scan *scan, enum frows_kind *sum_kinds)
 			sum_kinds[i] = FROWS_NUMERIC;
 }
 
-/* What a page of groups has: columns of the key, the number of rows, sums. */
+/* The kinds of the first columns of the index of that number. */
+static void
+kinds_of_index(struct session *s, uint32_t number, size_t count, enum frows_kind *ret)
+{
+	struct frows_indexes all;
+
+	if (!frows_indexes(s->c, s->schema, s->name, &all))
+		return;
+	for (size_t i = 0; i < all.count; i++)
+		for (size_t j = 0; all.all[i].number == number && j < count; j++)
+			if (j < all.all[i].count)
+				ret[j] = column_with_id(s, all.all[i].columns[j].id)->kind;
+	frows_indexes_free(&all);
+}
+
+/* What a page of groups has: columns of the key or of the index, the number of rows, sums. */
 static size_t
-kinds_of_groups(const struct session *s, const struct frows_scan *scan, const enum frows_kind *sums,
+kinds_of_groups(struct session *s, const struct frows_scan *scan, const enum frows_kind *sums,
 		enum frows_kind *ret)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < scan->groups; i++)
 		ret[count++] = i < s->table.count ? s->table.columns[i].kind : FROWS_NONE;
+	if (scan->index)
+		kinds_of_index(s, scan->index, scan->groups, ret);
 	ret[count++] = FROWS_INT8;
 	for (size_t i = 0; i < scan->column_count; i++)
 		ret[count++] = sums[i];

@@ -1,26 +1,33 @@
 """Tables with everything that one may have, for the tests of commands that copy them: a server with Cassandra's door,
 a table with a column of each type, counters, keys of frozen collections and user types."""
 
+import datetime
 import os
 import re
 import sys
+import time
 
 try:
+    from cassandra import InvalidRequest
     from cassandra.cluster import Cluster
 except ImportError:
     # Debian's package is for Debian's interpreter.
     if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
         os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
-    Cluster = None
+    Cluster = InvalidRequest = None
 
-from harness import Server, contains, ok
+from harness import Server, contains, equal, ok
+
+
+def url(store):
+    return store if ":" in store else f"embedded:{store}"
 
 
 class Door(Server):
     """`with Door(dir, store) as door`: door(text) gives rows as tuples."""
 
     def __init__(self, cwd, store="data"):
-        super().__init__(cwd, "--cql", "127.0.0.1:0", "--store", f"embedded:{store}")
+        super().__init__(cwd, "--cql", "127.0.0.1:0", "--store", url(store))
         port = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", self.read_log()).group(1))
         self.cluster = Cluster(["127.0.0.1"], port=port)
         self.session = self.cluster.connect()
@@ -35,7 +42,7 @@ class Door(Server):
 
 
 def whole(cwd, store):
-    contains(ok("verify", "--quiet", "--store", f"embedded:{store}", cwd=cwd).stdout, " 0 findings")
+    contains(ok("verify", "--quiet", "--store", url(store), cwd=cwd).stdout, " 0 findings")
 
 
 KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 3}}"
@@ -90,3 +97,62 @@ def make_everything(door):
 EVERYTHING = ("ks.everything", "ks.living", "ks.counts", "ks.Keys")
 QUERIES = ("SELECT * FROM ks.everything", "SELECT k, WRITETIME(t), WRITETIME(de), WRITETIME(st) FROM ks.everything",
            "SELECT k, v, WRITETIME(v) FROM ks.living", "SELECT * FROM ks.counts", "SELECT * FROM ks.\"Keys\"")
+
+
+PAST_TABLES = ("old.past", "old.counted", "old.stamped")
+PAST = ("CREATE TABLE old.past (k int, c int, v text, n int, st text STATIC, PRIMARY KEY (k, c)) "
+        "WITH history_seconds = 86400 AND packed = true",
+        "CREATE INDEX by_v ON old.past (v) INCLUDE (n)",
+        "CREATE UNIQUE INDEX one ON old.past (n)",
+        "CREATE TABLE old.counted (k int PRIMARY KEY, n counter) WITH history_seconds = 86400",
+        "CREATE TABLE old.stamped (k int PRIMARY KEY, v text) WITH client_timestamps = true")
+
+
+def make_past(door):
+    """Tables with a past, indexes and timestamps of clients; returns what asks them, also as of before they changed."""
+    door(KEYSPACE.format("old"))
+    for text in PAST:
+        door(text)
+    for n in range(60):
+        door(f"INSERT INTO old.past (k, c, v, n) VALUES ({n % 5}, {n}, 'v{n % 3}', {n})")
+        door(f"UPDATE old.counted SET n = n + {n} WHERE k = {n % 4}")
+        door(f"INSERT INTO old.stamped (k, v) VALUES ({n}, 'first') USING TIMESTAMP 1000")
+    door("UPDATE old.past SET st = 'before' WHERE k = 1")
+    time.sleep(0.05)
+    moment = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "+0000"
+    time.sleep(0.05)
+    door("DELETE FROM old.past WHERE k = 2")
+    door("UPDATE old.past SET v = 'changed', n = 1000 WHERE k = 1 AND c = 1")
+    door("UPDATE old.past USING TTL 100000 SET v = 'living' WHERE k = 1 AND c = 6")
+    door("UPDATE old.past SET st = 'after' WHERE k = 1")
+    door("UPDATE old.counted SET n = n - 7 WHERE k = 1")
+    door("DELETE FROM old.stamped USING TIMESTAMP 3000 WHERE k = 7")
+    door("UPDATE old.stamped USING TIMESTAMP 2000 SET v = 'second' WHERE k = 8")
+    return ("SELECT * FROM old.past", f"SELECT * FROM old.past AS OF '{moment}'",
+            f"SELECT n FROM old.counted AS OF '{moment}' WHERE k = 1", "SELECT * FROM old.counted",
+            "SELECT k, c, n FROM old.past WHERE v = 'changed'", "SELECT k, c, n FROM old.past WHERE v = 'v1'",
+            "SELECT k, c FROM old.past WHERE n = 1000", "SELECT k, v, WRITETIME(v) FROM old.stamped",
+            "SELECT index_name, options FROM system_schema.indexes")
+
+
+def look_at_past(cwd, store, questions, expected):
+    """The tables are what they were, and go on from there."""
+    whole(cwd, store)
+    with Door(cwd, store) as door:
+        equal([[repr(row) for row in door(text)] for text in questions], expected)
+        # Deletions that are remembered, and values, win against what clients say is older.
+        door("UPDATE old.stamped USING TIMESTAMP 2500 SET v = 'late' WHERE k = 7")
+        door("UPDATE old.stamped USING TIMESTAMP 1500 SET v = 'late' WHERE k = 8")
+        equal(door("SELECT k, v FROM old.stamped WHERE k IN (7, 8)"), [(8, "second")])
+        try:
+            door("INSERT INTO old.past (k, c, n) VALUES (9, 9, 1000)")
+            raise AssertionError("a unique index let another row have the same value")
+        except InvalidRequest as error:
+            contains(str(error), "unique index one")
+        door("DELETE FROM old.past WHERE k = 1 AND c = 1")
+        door("INSERT INTO old.past (k, c, v, n) VALUES (9, 9, 'changed', 1000)")
+        equal(door("SELECT k, n FROM old.past WHERE v = 'changed'"), [(9, 1000)])
+        equal([repr(row) for row in door(questions[1])], expected[1])
+        door("UPDATE old.counted SET n = n + 7 WHERE k = 1")
+        equal(door("SELECT n FROM old.counted WHERE k = 1"), door(questions[2]))
+    whole(cwd, store)

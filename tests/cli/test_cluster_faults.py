@@ -1,7 +1,8 @@
 """A frond at a FoundationDB server of the test's own, which pauses, is killed and comes back, and is
 slow, while clients write: every answer is right or a clear error, nothing that was acknowledged is
 lost, and nothing is there twice. Needs the server; FROND_TEST_FDBSERVER names its program, and
-fdbcli lies beside it or in the folder bin beside its folder."""
+fdbcli lies beside it or in the folder bin beside its folder. FROND_TEST_ROWS is how many rows the long
+answers have, a multiple of 4,000; each of 10,000,000 takes hours, and 20 GB where the store lies."""
 
 import contextlib
 import json
@@ -18,6 +19,10 @@ import urllib.error
 import urllib.request
 
 from harness import ENV, FROND, QUICK, Server, contains, equal, foundationdb, main, ok, test, until
+from mongo import Client as Mongo
+from mongo import Failure
+from resp import Client as Redis
+from resp import Error
 
 ENV.pop("FDB_NETWORK_OPTION_KNOB", None)  # a client as patient as users' clients are
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
@@ -249,6 +254,184 @@ def indexes_and_views_are_whole_though_the_server_is_killed_while_they_are_built
             rows = until_answered(server, "/built/_design/v/_view/n")["rows"]
             equal(rows, [{"key": None, "value": BUILT}])
         ok_store(cwd, cluster)
+
+
+# ---- Long answers ----
+
+ROWS, QUARTERS = int(os.environ.get("FROND_TEST_ROWS", 8000)), 4
+LOAD = 1000
+# So that an answer is more than the buffers of a connection.
+TEXT = "x" * (2000 if ROWS <= 50000 else 200)
+LONG_S = 300 + ROWS // 200  # that reading them may take
+
+
+def row_id(n):
+    return f"d{n:08}"
+
+
+class Listing:
+    """Rows of one long answer, a line each. What has come of one that was cut off is not asked for again."""
+
+    def __init__(self, server):
+        self.server, self.last = server, None
+
+    def lines(self, path, body=None):
+        request = urllib.request.Request(
+            self.server.url + path, data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as answer:
+            for line in answer:
+                if line.startswith(b"{\"id\":") or line.startswith(b"{\"_id\":") or line.startswith(b"{\"seq\":"):
+                    yield json.loads(line.strip().rstrip(b","))
+
+    def read(self):
+        after = f"&start_key=%22{self.last}%22&skip=1" if self.last else ""
+        for row in self.lines(f"/rows/_all_docs?include_docs=true{after}"):
+            self.last = row["id"]
+            yield row["id"]
+
+
+class Changes(Listing):
+    def read(self):
+        since = self.last or "0"
+        for row in self.lines(f"/rows/_changes?include_docs=true&since={since}"):
+            self.last = row["seq"]
+            yield row["id"]
+
+
+class Find(Listing):
+    def read(self):
+        body = {"selector": {"_id": {"$gt": self.last or ""}}, "limit": ROWS}
+        for doc in self.lines("/rows/_find", body):
+            self.last = doc["_id"]
+            yield doc["_id"]
+
+
+class View(Listing):
+    def read(self):
+        first = 0 if self.last is None else self.last + 1
+        for row in self.lines(f"/rows/_design/v/_view/n?reduce=false&include_docs=true&start_key={first}"):
+            self.last = row["key"]
+            yield row["id"]
+
+
+class Cursor(Listing):
+    def read(self):
+        with contextlib.closing(Mongo(port_of(self.server, "mongo"))) as c:
+            found = c({"find": "rows", "filter": {"_id": {"$gt": self.last or ""}}, "sort": {"_id": 1},
+                       "batchSize": 500}, "d")["cursor"]
+            docs = found["firstBatch"]
+            while docs:
+                for doc in docs:
+                    self.last = doc["_id"]
+                    yield doc["_id"]
+                docs = found["id"] and c({"getMore": found["id"], "collection": "rows", "batchSize": 500},
+                                         "d")["cursor"]["nextBatch"]
+
+
+class Scan(Listing):
+    def read(self):
+        with contextlib.closing(Redis(port_of(self.server, "redis"), timeout=120)) as c:
+            while self.last != b"0":
+                got = c("SSCAN", "rows", self.last or "0", "COUNT", "200")
+                if isinstance(got, Error):
+                    raise OSError(str(got))
+                self.last, members = got
+                yield from (member.decode() for member in members)
+
+
+def port_of(server, door):
+    return int(re.search(rf"event={door} address=127\.0\.0\.1:(\d+)", server.read_log()).group(1))
+
+
+class LongReader(threading.Thread):
+    """Reads all rows. After each quarter it rests until the server has been killed."""
+
+    def __init__(self, listing, gate):
+        super().__init__(name=type(listing).__name__)
+        self.listing, self.gate, self.cut, self.failure = listing, gate, 0, None
+        self.count, self.seen, self.others = 0, bytearray(ROWS), set()
+        self.start()
+
+    def read(self):
+        for row in self.listing.read():
+            if row.startswith("_design/"):
+                continue
+            n = int(row[1:])
+            if n < ROWS and row == row_id(n) and self.seen[n] < 255:
+                self.seen[n] += 1
+            else:
+                self.others.add(row)
+            self.count += 1
+            if self.count % (ROWS // QUARTERS) == 0 and self.count < ROWS:
+                self.gate.wait()
+                self.gate.wait()
+
+    def wrong(self):
+        """Of rows that were not seen once each, the first few."""
+        missing_or_twice = [] if self.seen == b"\1" * ROWS else [n for n in range(ROWS) if self.seen[n] != 1]
+        return missing_or_twice[:10] + sorted(self.others)[:10]
+
+    def run(self):
+        deadline = time.monotonic() + LONG_S
+        try:
+            while True:
+                try:
+                    return self.read()
+                except threading.BrokenBarrierError:
+                    raise
+                except Exception as error:  # an error of its protocol, or an answer that ends early
+                    self.cut += 1
+                    if time.monotonic() > deadline:
+                        raise error
+                    time.sleep(0.5)
+        except BaseException as failure:
+            self.failure = failure
+
+
+def inserted(mongo, docs):
+    try:
+        return mongo({"insert": "rows", "documents": docs, "ordered": False}, "d")["ok"]
+    except Failure:
+        return False
+
+
+def fill_rows(server):
+    equal(ask(server, "PUT", "/rows")[0], 201)
+    with contextlib.closing(Mongo(port_of(server, "mongo"))) as mongo, \
+            contextlib.closing(Redis(port_of(server, "redis"), timeout=120)) as redis:
+        for first in range(0, ROWS, LOAD):
+            ids = [row_id(n) for n in range(first, first + LOAD)]
+            docs = [{"_id": id, "n": first + n, "text": TEXT} for n, id in enumerate(ids)]
+            # A busy cluster may not answer a commit in time. Whatever took place is found when it is repeated.
+            until(lambda: ask(server, "POST", "/rows/_bulk_docs", {"docs": docs})[0] == 201, seconds=LONG_S)
+            until(lambda: inserted(mongo, docs), seconds=LONG_S)
+            until(lambda: not isinstance(redis("SADD", "rows", *ids), Error), seconds=LONG_S)
+
+
+@test
+def long_answers_lose_and_repeat_nothing_through_restarts_of_the_server(cwd):
+    """Each is at a quarter of its rows whenever the server is killed, and longer than what lies between."""
+    options = ("--mongo", "127.0.0.1:0", "--redis", "127.0.0.1:0")
+    with Cluster(cwd) as cluster, Server(cwd, "--store", cluster.url, *options) as server:
+        fill_rows(server)
+        kinds = [Listing, Changes, Find, Cursor, Scan]
+        if HAS_WORKER:
+            equal(ask(server, "PUT", "/rows/_design/v", VIEW)[0], 201)
+            until(lambda: [row["value"] for row in until_answered(server, "/rows/_design/v/_view/n?update=lazy")
+                           ["rows"]] == [ROWS], seconds=LONG_S + 100)
+            kinds.append(View)
+        gate = threading.Barrier(len(kinds) + 1, timeout=LONG_S)
+        readers = [LongReader(kind(server), gate) for kind in kinds]
+        for _ in range(QUARTERS - 1):
+            gate.wait()
+            cluster.crash(0)
+            gate.wait()
+        for reader in readers:
+            reader.join(LONG_S)
+            assert not reader.is_alive() and not reader.failure, (reader.name, reader.failure)
+            equal((reader.name, reader.count, reader.wrong()), (reader.name, ROWS, []))
+        print("# answers that were cut off:", {reader.name: reader.cut for reader in readers})
 
 
 @test

@@ -2,10 +2,11 @@
 """The two listings of YCQL in the text on rows: its statements through Cassandra's door, and what `frond inspect`
 then draws of the table, compared with what the text prints."""
 
+import random
 import re
 
 from cql_server import KEYSPACE, Cluster, Door, Session
-from harness import contains, equal, main, ok, test
+from harness import contains, equal, main, ok, seed, test
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -173,6 +174,40 @@ def packed_rows_are_one_pair(cwd):
         equal(sorted(session(read.replace("ks.t", "ks.u")), key=lambda row: row[0]), rows)
         session("INSERT INTO ks.u (k, a) VALUES (4, 4)")
         contains(ok("inspect", "table:ks.u", cwd=cwd).stdout, "{a_column_id: 4}")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def inserts_of_a_batch_see_each_other(cwd):
+    """INSERTs side by side ask for their rows before any of them is written, but for those of one row."""
+    r = random.Random(seed(0))
+    with Door(cwd) as door, Session(door) as session:
+        session(KEYSPACE)
+        for name in ("ks.packed", "ks.plain"):
+            session(f"CREATE TABLE {name} (k int, c int, a int, b text, d int, PRIMARY KEY (k, c)) "
+                    f"WITH packed = {'true' if name == 'ks.packed' else 'false'}")
+            session(f"CREATE INDEX ON {name} (a)")
+            session(f"CREATE INDEX ON {name} (b)")
+        for _ in range(60):
+            texts = []
+            for _ in range(r.randrange(1, 40)):
+                key, kind = (r.randrange(3), r.randrange(4)), r.randrange(8)
+                where = "k = %d AND c = %d" % key
+                values = {name: r.choice(("null", str(r.randrange(4)))) for name in "ad" if r.randrange(3)}
+                if r.randrange(3):
+                    values["b"] = f"'b{r.randrange(4)}'"
+                if kind == 0:
+                    texts.append(f"DELETE FROM {{}} WHERE {where}")
+                elif kind == 1 and values:
+                    texts.append("UPDATE {} SET " + ", ".join(f"{n} = {v}" for n, v in values.items()) + f" WHERE {where}")
+                else:
+                    texts.append(f"INSERT INTO {{}} ({', '.join(('k', 'c', *values))}) "
+                                 f"VALUES ({', '.join((*map(str, key), *values.values()))})")
+            for name in ("ks.packed", "ks.plain"):
+                session("BEGIN BATCH " + "; ".join(texts).format(*[name] * len(texts)) + "; APPLY BATCH")
+            for where in ("", " WHERE a = 1", " WHERE a = 3", " WHERE b = 'b0'", " WHERE b = 'b2'"):
+                equal(*[sorted(map(repr, session(f"SELECT k, c, a, b, d FROM {name}{where}")))
+                        for name in ("ks.packed", "ks.plain")])
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Statements of one connection that are under way together: answers by streams, commits in groups."""
 
+import contextlib
+import re
 import socket
 import struct
 import threading
+import uuid
 
-from cql_wire import ERROR, OPTIONS, PREPARE, QUERY, RESULT, Connection, error_of, rows_of
+from cql_wire import (AUTH_SUCCESS, ERROR, OPTIONS, PREPARE, QUERY, RESULT, Connection, error_of, rows_of,
+                      segment)
 from cql_wire_server import Door
 from harness import equal, main, test, until
 
@@ -163,7 +167,7 @@ def a_statement_behind_an_answer_sees_its_effects(cwd):
 @test
 def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
     """24 answers of 2 MB, of which eight have room in the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         for k in range(20):
             c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
@@ -178,7 +182,7 @@ def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
 @test
 def answers_of_many_connections_wait_for_memory(cwd):
     """24 answers of 3 MB, of which two have room together in the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         for k in range(30):
             c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
@@ -214,6 +218,180 @@ def a_loop_has_so_many_fibers_for_all_connections(cwd):
         for client in clients:
             equal(sorted(client.read()[0][2:] for _ in range(32)), [(n, RESULT) for n in range(32)])
             client.socket.close()
+
+
+JOINT = "frond_cql_joint_reads_total", "frond_cql_joint_transactions_total"
+
+
+def prepare(c, text):
+    _, body = c.ask(PREPARE, struct.pack(">I", len(text)) + text.encode() + (b"" if c.version < 5 else b"\0\0\0\0"))
+    return body[4:6 + struct.unpack(">H", body[4:6])[0]]
+
+
+def execute(c, prepared, key):
+    """The body of an EXECUTE with a value of four bytes, or with these bytes."""
+    value = struct.pack(">i", key) if isinstance(key, int) else key
+    metadata, flags = (b"", b"\1") if c.version < 5 else (b"\0\0", struct.pack(">I", 1))
+    return prepared + metadata + b"\0\1" + flags + struct.pack(">Hi", 1, len(value)) + value
+
+
+def ask_prepared(c, *each, flags=0):
+    """Sends all at once, of version 5 in one segment; the answers (flags, opcode, body) in that order."""
+    sent = b"".join(struct.pack(">BBhBI", c.version, flags, n, EXECUTE, len(body)) + body for n, body in enumerate(each))
+    c.socket.sendall(segment(sent) if c.segmented else sent)
+    answers = {}
+    for _ in each:
+        (_, got, stream, opcode), body = c.read()
+        assert stream not in answers, stream
+        answers[stream] = got, opcode, body
+    return [answers[n] for n in range(len(each))]
+
+
+@test
+def reads_of_rows_that_come_together_share_transactions(cwd):
+    with Door(cwd) as door:
+        for version in (3, 4, 5):
+            with begin(door, version) as c:
+                for k in range(0, 40, 2):
+                    c.query(insert(k))
+                one, two, both, count = (prepare(c, text) for text in (
+                    "SELECT v FROM ks.t WHERE k = ?", "SELECT k FROM ks.t WHERE k = ?",
+                    "SELECT k FROM ks.t WHERE k IN (?, 2)", "SELECT count(*) FROM ks.t WHERE k = ?"))
+                before = door.metrics()
+                # Of each kind whole groups and parts of one, with others and what fails in between.
+                asked = [(one, 4)] * 20 + [(one, b"xy")] + [(two, 6), (one, 6)] * 3 + [(one, 7), (both, 8), (count, 8)] + \
+                    [(one, 8)] * 5
+                answers = ask_prepared(c, *(execute(c, *ask) for ask in asked))
+                for (what, key), (_, opcode, body) in zip(asked, answers):
+                    if key == b"xy":
+                        equal(opcode, ERROR)
+                        equal(error_of((0, 0, 0, opcode), body)[0], 0x2200)
+                        continue
+                    equal(opcode, RESULT)
+                    packed = struct.pack(">i", key)
+                    expected = {one: [{"v": f"v{key}".encode()}] if key % 2 == 0 else [], two: [{"k": packed}],
+                                both: [{"k": struct.pack(">i", 2)}, {"k": packed}], count: [{"count": struct.pack(">q", 1)}]}
+                    equal(rows_of(body), expected[what])
+                after = door.metrics()
+                reads, transactions = (after[name] - before.get(name, 0) for name in JOINT)
+                # How many are there as a whole when the first is looked at is the network's to say.
+                assert 2 <= transactions and 2 * transactions <= reads <= len(asked), (reads, transactions)
+        # What was answered before they were sent is what all of them see.
+        with begin(door) as c:
+            one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+            for n in range(30):
+                c.query(f"INSERT INTO ks.t (k, v) VALUES (1, '{n}')")
+                for _, _, body in ask_prepared(c, *[execute(c, one, 1)] * 12):
+                    equal(rows_of(body), [{"v": str(n).encode()}])
+
+
+@test
+def what_is_kept_for_further_statements_goes_when_a_connection_rests(cwd):
+    def held(door):
+        return door.metrics()["frond_memory_requests_bytes"]
+
+    with Door(cwd) as door, contextlib.ExitStack() as clients:
+        several = [clients.enter_context(begin(door)) for _ in range(10)]
+        several[0].query(f"INSERT INTO ks.t (k, v) VALUES (1, '{'x' * 10000}')")
+        at_rest = held(door)
+        for c in several:
+            one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+            for _ in range(3):
+                equal({opcode for _, opcode, _ in ask_prepared(c, *[execute(c, one, 1)] * 32)}, {RESULT})
+        # 32 of 16 KiB each would be 5 MB; four on each connection stay.
+        until(lambda: held(door) <= at_rest + 2000000, 30, lambda: (at_rest, held(door)))
+
+
+@test
+def a_read_that_takes_long_holds_up_no_group(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        for k, length in ((1, 10), (2, 3000000)):
+            c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * length}')")
+        one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+        keys = [1, 1, 2, 1, 1, 2, 1, 1, 1, 3, 2, 1]
+        for key, (_, opcode, body) in zip(keys, ask_prepared(c, *(execute(c, one, k) for k in keys))):
+            equal(opcode, RESULT)
+            equal([len(row["v"]) for row in rows_of(body)], {1: [10], 2: [3000000], 3: []}[key])
+
+
+@test
+def each_of_a_group_has_a_trace_of_its_own(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        c.query(insert(1))
+        one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+        for got, opcode, body in ask_prepared(c, *[execute(c, one, 1)] * 6, flags=2):
+            equal((got, opcode, rows_of(body[16:])), (2, RESULT, [{"v": b"v1"}]))
+            session = uuid.UUID(bytes=body[:16])
+            told = [row["activity"].decode() for row in c.query(
+                f"SELECT activity FROM system_traces.events WHERE session_id = {session}")]
+            assert any(re.match(r"Transaction: [1-4] reads of [1-4] pairs", text) for text in told), told
+
+
+@test
+def each_of_a_group_has_rights_of_its_own(cwd):
+    with Door(cwd, env={"FROND_ADMIN": "root:secret"}) as door:
+        root, ann = (Connection(door.port) for _ in range(2))
+        root.start()
+        equal(root.login("root", "secret"), AUTH_SUCCESS)
+        root.query(f"CREATE KEYSPACE ks {REPLICATION}")
+        for table in ("mine", "yours"):
+            root.query(f"CREATE TABLE ks.{table} (k int PRIMARY KEY, v text)")
+            root.query(f"INSERT INTO ks.{table} (k, v) VALUES (1, '{table}')")
+        root.query("CREATE ROLE ann WITH PASSWORD = 'ann' AND LOGIN = true")
+        root.query("GRANT SELECT ON ks.mine TO ann")
+        mine, yours = (prepare(root, f"SELECT v FROM ks.{table} WHERE k = ?") for table in ("mine", "yours"))
+        ann.start()
+        equal(ann.login("ann", "ann"), AUTH_SUCCESS)
+        asked = [mine, yours, mine, mine, yours, yours, mine]
+        for what, (_, opcode, body) in zip(asked, ask_prepared(ann, *(execute(ann, which, 1) for which in asked))):
+            if what == mine:
+                equal((opcode, rows_of(body)), (RESULT, [{"v": b"mine"}]))
+            else:
+                equal(error_of((0, 0, 0, opcode), body)[0], 0x2100)
+        for c in (root, ann):
+            c.socket.close()
+
+
+@test
+def a_table_that_changes_is_told_to_each_of_a_group(cwd):
+    with Door(cwd) as door, begin(door) as c, begin(door) as other:
+        c.query(insert(1))
+        one = prepare(c, "SELECT * FROM ks.t WHERE k = ?")
+        other.query("ALTER TABLE ks.t ADD w int")
+        answers = ask_prepared(c, *[execute(c, one, 1)] * 10)
+        equal([(opcode, error_of((0, 0, 0, opcode), body)[0]) for _, opcode, body in answers], [(ERROR, 0x2500)] * 10)
+        one = prepare(c, "SELECT * FROM ks.t WHERE k = ?")
+        equal([rows_of(body) for _, _, body in ask_prepared(c, *[execute(c, one, 1)] * 10)],
+              [[{"k": struct.pack(">i", 1), "v": b"v1", "w": None}]] * 10)
+        other.query("DROP TABLE ks.t")
+        equal({opcode for _, opcode, _ in ask_prepared(c, *[execute(c, one, 1)] * 10)}, {ERROR})
+
+
+@test
+def long_rows_of_a_group_wait_for_memory_one_by_one(cwd):
+    """24 answers of 2 MB, of which eight have room in the memory of all connections."""
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
+        for k in range(3):
+            c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 2000000}')")
+        one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+        for _, opcode, body in ask_prepared(c, *[execute(c, one, n % 3) for n in range(24)]):
+            assert opcode == RESULT, body
+            equal([len(row["v"]) for row in rows_of(body)], [2000000])
+        equal(c.query("SELECT count(*) FROM ks.t"), [{"count": struct.pack(">q", 3)}])
+
+
+@test
+def a_client_that_leaves_is_told_what_its_group_has_read(cwd):
+    with Door(cwd) as door:
+        with begin(door) as c:
+            c.query(insert(1))
+            one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+            c.socket.sendall(b"".join(frame(c, EXECUTE, execute(c, one, 1), n) for n in range(30)))
+            c.socket.shutdown(socket.SHUT_WR)
+            equal({c.read()[0][3] for _ in range(30)}, {RESULT})
+            assert c.ends()
+        equal(door.stop(), 0)
 
 
 @test

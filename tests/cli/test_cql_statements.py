@@ -38,6 +38,21 @@ class Table:
 
 
 @test
+def keys_have_any_length(cwd):
+    """Short ones are put together on the stack, by how long they may become with their zeros told apart."""
+    with Table(cwd, "(k blob, t text, n decimal, v int, PRIMARY KEY ((k, t), n))") as (s, refused):
+        lengths = (0, 1, 30, 50, *range(70, 90), 100, 128, 200, 260, 1000, 2000)
+        for n in lengths:
+            s(f"INSERT INTO %s (k, t, n, v) VALUES (0x{'00' * n}, '{'t' * (n // 4)}', {'7' * (n // 20)}1, {n})")
+        for n in lengths:
+            where = f"k = 0x{'00' * n} AND t = '{'t' * (n // 4)}'"
+            equal(s(f"SELECT v FROM %s WHERE {where}"), [(n,)])
+            equal(s(f"SELECT v FROM %s WHERE {where} AND n = {'7' * (n // 20)}1"), [(n,)])
+        equal(sorted(s("SELECT v FROM %s")), [(n,) for n in lengths])
+        refused(f"INSERT INTO %s (k, t, n, v) VALUES (0x{'00' * 6000}, '', 1, 1)", "TIMED_KEY_BYTES")
+
+
+@test
 def rows_of_compact_tables_are_their_columns(cwd):
     with Table(cwd, "(k int, a int, b int, v int, PRIMARY KEY (k, a, b)) WITH COMPACT STORAGE") as (s, refused):
         s("INSERT INTO %s (k, a, b, v) VALUES (1, 1, 1, 1)")
@@ -120,6 +135,30 @@ def groups_and_partitions_are_limited(cwd):
         refused("SELECT DISTINCT s FROM %s", "must request all the partition key columns (missing k)")
         refused("SELECT DISTINCT k FROM %s PER PARTITION LIMIT 1", "not allowed with SELECT DISTINCT")
         equal(s("SELECT b FROM %s WHERE k = 1 AND (a) IN ((3)) ORDER BY b DESC"), [(2,), (1,)])
+
+
+@test
+def each_value_of_a_list_finds_its_rows(cwd):
+    with Table(cwd, "(k int, a int, b int, PRIMARY KEY (k, a, b)) WITH CLUSTERING ORDER BY (a DESC, b ASC)") as (s, _):
+        rows = [(k, a, b) for k in (1, 2) for a in range(20) for b in range(3)]
+        for k, a, b in rows:
+            s(f"INSERT INTO %s (k, a, b) VALUES ({k}, {a}, {b})")
+
+        def found(where, fits):
+            equal(sorted(s(f"SELECT k, a, b FROM %s WHERE {where} ALLOW FILTERING")),
+                  [row for row in rows if fits(*row)])
+
+        # Neither in order nor once, and also what no row has; through all rows, and in a partition.
+        listed = [17, 3, 99, 0, 3, -5, 19, 8]
+        text = ", ".join(map(str, listed))
+        found(f"a IN ({text})", lambda k, a, b: a in listed)
+        found(f"k = 2 AND a IN ({text})", lambda k, a, b: k == 2 and a in listed)
+        found(f"a IN ({text}) AND b IN (2, 0)", lambda k, a, b: a in listed and b in (0, 2))
+        found("a IN ()", lambda k, a, b: False)
+        pairs = [(4, 2), (11, 0), (4, 0), (11, 7), (11, 2), (19, 1)]
+        text = ", ".join(map(str, pairs))
+        found(f"(a, b) IN ({text})", lambda k, a, b: (a, b) in pairs)
+        found(f"k IN (2, 1) AND (a, b) IN ({text})", lambda k, a, b: (a, b) in pairs)
 
 
 @test

@@ -433,15 +433,78 @@ def a_redis_s_import_goes_on_where_it_was_killed(cwd):
             time.sleep(chance.random() / 10)
             process.send_signal(chance.choice((signal.SIGKILL, signal.SIGTERM)))
             process.communicate(timeout=60)
-            if (cwd / "state").exists():
-                # What nobody tells of, since nobody listens.
-                a("SELECT", 3)
-                a("DEL", f"many{chance.randrange(2000)}")
-                a("SET", f"many{chance.randrange(2000)}", turn)
+            # What nobody tells of, since nobody listens.
+            a("SELECT", 3)
+            a("DEL", f"many{chance.randrange(2000)}")
+            a("SET", f"many{chance.randrange(2000)}", turn)
         answer = imported(cwd, redis_url(source), redis_url(target), "--state", "state")
         fits(answer)
         same_keys(a, b)
         assert not (cwd / "state").exists()
+
+
+@test
+def a_redis_s_changes_that_were_told_before_a_kill_come_after_it(cwd):
+    with redis_pair(cwd) as (source, target), Client(source) as a, Client(target) as b:
+        a("SELECT", 2)
+        for part in range(200):
+            a("MSET", *(word for i in range(100) for word in (f"k{part * 100 + i}", i)))
+        a("SELECT", 1)
+        a("SET", "gone", 1)
+        b("SELECT", 2)
+        a("SELECT", 2)
+        process = begin(cwd, redis_url(source), redis_url(target), "--state", "state")
+        until(lambda: b("DBSIZE") > 100)
+        process.send_signal(signal.SIGSTOP)
+        copied = b("KEYS", "k*")[0]
+        a("SET", copied, "changed")
+        a("SELECT", 5)
+        a("SET", "new", 1)
+        a("SELECT", 1)
+        a("DEL", "gone")
+        # Longer than the seconds by which an import that goes on looks behind its state.
+        time.sleep(8)
+        written = (cwd / "state").stat().st_mtime_ns
+        process.send_signal(signal.SIGCONT)
+        until(lambda: (cwd / "state").stat().st_mtime_ns != written)
+        process.kill()
+        process.communicate(timeout=60)
+        b("SELECT", 2)
+        assert b("DBSIZE") < 20001, "the import came to its end before it was killed"
+        fits(imported(cwd, redis_url(source), redis_url(target), "--state", "state"))
+        same_keys(a, b, (1, 2, 5))
+
+
+@test
+def nothing_is_copied_before_the_state_is_written(cwd):
+    with two(cwd, MongoServer, "--redis", "127.0.0.1:0") as (source, target), \
+            source.client() as a, target.client() as b, \
+            Client(redis_port(source)) as c, Client(redis_port(target)) as d:
+        needs_helper()
+        fill_mongo(a)
+        fill_redis(c)
+        for name in ("redis", "mongo"):
+            urls = [redis_url(redis_port(server)) if name == "redis" else mongo_url(server)
+                    for server in (source, target)]
+            answer = imported(cwd, *urls, "--state", "no/directory")
+            equal(answer.returncode, 1)
+            contains(answer.stderr, "no/directory")
+        equal(d("INFO", "keyspace"), b"# Keyspace\r\n")
+        equal(docs_of(b, "log", "other"), [])
+
+
+@test
+def a_redis_s_import_that_is_ended_amid_its_copy_keeps_its_state(cwd):
+    with redis_pair(cwd) as (source, target), Client(source) as a, Client(target) as b:
+        for part in range(200):
+            a("MSET", *(word for i in range(100) for word in (f"k{part * 100 + i}", i)))
+        process = begin(cwd, redis_url(source), redis_url(target), "--follow", "--state", "state")
+        until(lambda: b("DBSIZE") > 100)
+        stopped(process)
+        assert (cwd / "state").exists()
+        a("DEL", *b("KEYS", "k*")[:10])
+        fits(imported(cwd, redis_url(source), redis_url(target), "--state", "state"))
+        same_keys(a, b, (0,))
 
 
 @test

@@ -65,6 +65,20 @@ def a_query_makes_the_tables_that_postgresql_keeps(cwd):
 
 
 @test
+def merge_takes_from_tables_in_frond_alone(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE ours (k int PRIMARY KEY, v text)")
+        s.do("CREATE TEMP TABLE kept (k int PRIMARY KEY, v text)")
+        s.do("INSERT INTO ours VALUES (1, 'one'), (2, 'two')")
+        s.do("INSERT INTO kept VALUES (2, 'old'), (3, 'three')")
+        merge = ("MERGE INTO {0} USING {1} ON {0}.k = {1}.k WHEN MATCHED THEN UPDATE SET v = {1}.v"
+                 " WHEN NOT MATCHED THEN INSERT VALUES ({1}.k, {1}.v)")
+        contains(s.fails("0A000", merge.format("ours", "kept")), "cannot execute MERGE")
+        s.do(merge.format("kept", "ours"))
+        equal(s.do("SELECT * FROM kept ORDER BY k"), [["1", "one"], ["2", "two"], ["3", "three"]])
+
+
+@test
 def a_table_in_frond_is_no_partition(cwd):
     with fresh()() as s:
         s.do("CREATE TABLE all_of_it (a int, b int) PARTITION BY LIST (a)")

@@ -151,7 +151,7 @@ def whoever_has_read_what_is_still_so_goes_on(cwd):
             equal(int(s.one("SELECT n FROM t WHERE k = 2")), 2 * n)
         # Its own read is not so any more.
         s.do("BEGIN")
-        s.do("UPDATE t SET n = n + 1 WHERE k IN (1, 5)")
+        s.do("UPDATE t SET n = n + 1, state = 'old' WHERE k IN (1, 5)")
         other.do("BEGIN")
         equal(other.one("SELECT state FROM t WHERE k = 5"), "new")
         other.send("UPDATE t SET n = n + 1 WHERE k = 1")

@@ -2,12 +2,14 @@
 
 import collections
 import contextlib
+import itertools
 import pathlib
 import re
 import signal
 import threading
 
-from harness import Server, computed, contains, equal, main, make_quick_store, ok, run, test, until
+from harness import (Server, computed, contains, equal, main, make_quick_store, ok, run, run_threads, test,
+                     until)
 from redis_server import Redis, later
 from resp import Error
 
@@ -871,6 +873,36 @@ def block(c, number, client, *command):
     client.send(*command)
     while b"blocked_clients:%d\r\n" % number not in c("INFO", "clients"):
         pass
+
+
+@test
+def those_who_wait_keep_their_order_when_all_of_them_are_woken(cwd):
+    """By the end of a pause and by other rights, after which each looks whether it may go on waiting."""
+    with Redis(cwd) as server, server.client() as c, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(server.client()) for _ in range(8)]
+        done = threading.Event()
+
+        def wake():
+            with server.client() as other:
+                for way in itertools.cycle(("+@read", "-@read")):
+                    if done.is_set():
+                        break
+                    other("CLIENT", "UNPAUSE")
+                    other("ACL", "SETUSER", "ann", way)
+
+        def push():
+            try:
+                for _ in range(5):
+                    for number, one in enumerate(waiting, 1):
+                        block(c, number, one, "BLPOP", "queue", "0")
+                    for number in range(len(waiting)):
+                        c("RPUSH", "queue", number)
+                    equal([one.read()[1] for one in waiting],
+                          [b"%d" % number for number in range(len(waiting))])
+            finally:
+                done.set()
+
+        run_threads(wake, push)
 
 
 @test

@@ -5,6 +5,7 @@ import base64
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -14,6 +15,7 @@ import threading
 import time
 import urllib.request
 
+from damaged import files, flip, noise
 from harness import Server, contains, equal, main, ok, run, test
 from rows_server import Door, Failure, Session
 
@@ -1502,6 +1504,61 @@ def rows_are_counted_by_those_who_write_them(cwd):
 
 
 @test
+def groups_by_an_index_come_in_its_order(cwd):
+    with Door(cwd, "--cql", "127.0.0.1:0") as server, Session(server) as c, Cql(server) as cql:
+        people(c)
+        rows = [(n, f"name {n % 7}", n % 3 if n % 5 else None) for n in range(3000)]
+        names, pairs, ages, null = {}, {}, {}, "\\n"
+        for first in range(0, 3000, 500):
+            c.write(INSERT, ["name", "age", "pay"], *(([n], [name, null if age is None else age, f"{n % 2}.{'0' * (1 + n % 4)}"])
+                                                      for n, name, age in rows[first:first + 500]))
+        number, late, pays = (c.do("index_create", *how)[0].split("\t")[0] for how in (
+            ("by_name", "name", "-age"), ("by_age", "age"), ("by_pay", "pay")))
+        for _, name, age in rows:
+            names[name] = names.get(name, 0) + 1
+            pairs[name, age] = pairs.get((name, age), 0) + 1
+            ages[age] = ages.get(age, 0) + 1
+
+        by_name = [f"{name}\t{n}" for name, n in sorted(names.items())]
+        by_pair = [f"{name}\t{null if age is None else age}\t{pairs[name, age]}"
+                   for name, age in sorted(pairs, key=lambda p: (p[0], p[1] is None, -(p[1] or 0)))]
+        # Counted by the entries, and once the table is not counted any more by the rows.
+        for _ in range(2):
+            equal(c.scan("|", "count", "groups", 1, "index", number), by_name)
+            equal(c.scan("|", "count", "groups", 2, "index", number), by_pair)
+            parts = {}
+            for line in c.scan("|", "count", "groups", 1, "index", number, "bytes", 1):
+                name, n = line.split("\t")
+                parts[name] = parts.get(name, 0) + int(n)
+            equal(parts, names)
+            # A row whose first column is null has no entry.
+            equal(c.scan("|", "count", "groups", 1, "index", late), [f"{age}\t{ages[age]}" for age in range(3)])
+            equal(c.scan("|", "count", "groups", 2, "index", number, "eq", "name 3", "|"),
+                  [line for line in by_pair if line.startswith("name 3\t")])
+            equal(c.scan("|", "count", "groups", 1, "index", number, "from", ">=", "name 5", "|"), by_name[5:])
+            equal(c.scan("|", "count", "index", number, "eq", "name 3", "|"), [f"{names['name 3']}\t"])
+            equal(c.scan("|", "count", "index", number, "eq", "x" * 3000, "|"), ["0\t"])
+            equal(c.scan("|", "count", "groups", 1, "index", number, "reverse"), by_name[::-1])
+            equal(c.scan("|", "count", "groups", 1, "index", number, "where", "age", "=", 1),
+                  [f"name {n}\t{pairs[f'name {n}', 1]}" for n in range(7)])
+            equal(c.scan("age", "id", "|", "sums", 2, 4, "groups", 1, "index", number),
+                  [f"name {n}\t{names[f'name {n}']}\t{sum(age or 0 for _, name, age in rows if name == f'name {n}')}"
+                   f"\t{max(k for k, name, _ in rows if name == f'name {n}')}" for n in range(7)])
+            # 1.0 and 1.00 have one entry.
+            c.fails("0A000", "scan", "|", "count", "groups", 1, "index", pays)
+            c.fails("42P16", "scan", "|", "count", "groups", 3, "index", number)
+            cql.query("INSERT INTO s.people (frond_all, id, name, age) VALUES (0, 0, 'name 0', null)")
+        c.write(PUT, ["name"], ([9000], ["y" * 3000]), ([9001], ["y" * 3000]))
+        equal(c.scan("|", "count", "groups", 1, "index", number)[-1], "y" * 3000 + "\t2")
+        c.do("empty", "s", "people")
+        c.write(INSERT, ["name"], ([9000], ["y" * 3000]), ([9001], ["z"]))
+        c.fails("0A000", "scan", "|", "count", "groups", 1, "index", number)
+        equal(c.scan("|", "count", "groups", 1, "index", number, "from", ">=", "z", "|"), ["z\t1"])
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def writers_that_do_not_know_end_the_count(cwd):
     with Door(cwd, "--cql", "127.0.0.1:0") as server, Session(server) as c, Cql(server) as cql:
         shop(c)
@@ -1536,6 +1593,33 @@ def writers_that_do_not_know_end_the_count(cwd):
             cql.query("TRUNCATE shop.books")
         equal(server.stop(), 0)
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_table_that_has_lost_rows_is_salvaged_with_the_number_of_those_it_has(cwd):
+    with Door(cwd) as server, Session(server) as c:
+        shop(c)
+        c.write(PUT, ["title"], *(([n], [noise(n + 1, 10)]) for n in range(3000)))
+        assert is_counted(c)
+        equal(server.stop(), 0)
+    ok("compact", "--store", "embedded:data", cwd=cwd)
+    path = files(cwd / "data", ".sst")[-1]
+    lost = set()
+    for place in range(2, 7):
+        for directory in ("bad", "new"):
+            shutil.rmtree(cwd / directory, ignore_errors=True)
+        shutil.copytree(cwd / "data", cwd / "bad")
+        flip(cwd / "bad" / path.relative_to(cwd / "data"), path.stat().st_size * place // 8)
+        run("salvage", "--quiet", "embedded:bad", "embedded:new", cwd=cwd)
+        with Door(cwd, "--store", "embedded:new") as server, Session(server) as c:
+            c.do("use", "shop", "books")
+            found = len(c.scan("id", "|"))
+            equal(c.scan("|", "count"), [f"{found}\t"])
+            c.write(PUT, ["title"], ([9000], ["x"]))
+            equal(c.scan("|", "count"), [f"{found + 1}\t"])
+            lost.add(3000 - found)
+            equal(server.stop(), 0)
+    assert max(lost) > 0, lost
 
 
 @test

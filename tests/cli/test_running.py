@@ -206,6 +206,22 @@ def a_command_of_redis_is_seen_and_its_client_ended(cwd):
         until(lambda: not running(c, "redis"))
 
 
+@test
+def a_command_of_redis_that_computes_is_ended_and_no_other(cwd):
+    with Server(cwd) as server, server.login() as c, server.redis() as busy, server.redis() as other:
+        busy.send("EVAL", "while true do end", "0")
+        end(c, "redis")
+        answers = []
+        try:
+            while True:
+                answers.append(busy.read())
+        except EOFError:
+            pass
+        assert len(answers) < 2, answers
+        equal(other("SET", "k", "v"), "OK")
+        until(lambda: not running(c, "redis"))
+
+
 def slow_lines(server):
     return [line for line in server.read_log().splitlines() if "event=slow_operation" in line]
 

@@ -6,12 +6,14 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
 
 from harness import FROND, Server, Skip, computed, contains, equal, main, test, until
+from mongo import OP_MSG, encode
 from mongo import Client as mongo_client
 from redis_server import Redis
 
@@ -115,6 +117,31 @@ def a_client_that_has_sent_its_end_does_not_compute_for_long(cwd):
 
 
 @test
+def a_client_that_leaves_more_than_is_read_does_not_compute_for_long(cwd):
+    """MongoDB's: its end is behind messages that are not read while its command computes."""
+    ping = b"\0" * 5 + encode({"ping": 1, "$db": "d"})
+    pings = (struct.pack("<iiii", 16 + len(ping), 1, 0, OP_MSG) + ping) * 1000
+    conditions = [{"a": {"$gt": i}} for i in range(1, CONDITIONS + 1)]
+    with Redis(cwd, "--mongo", "127.0.0.1:0", *ini(cwd, "request_steps = 1000000000000")) as server:
+        port = int(re.search(r"event=mongo address=127\.0\.0\.1:(\d+)", server.read_log())[1])
+        with mongo_client(port) as client:
+            for i in range(DOCS):
+                client({"insert": "c", "documents": [{"_id": i, "a": [0] * ZEROS}]}, "d")
+        leaves = mongo_client(port)
+        leaves.send({"find": "c", "filter": {"$or": conditions}, "$db": "d"})
+        leaves.socket.settimeout(1)
+        try:
+            while True:
+                leaves.socket.sendall(pings)
+        except TimeoutError:
+            pass
+        equal(is_answered(leaves.socket, 0.1), None)
+        leaves.close()
+        until(lambda: busy(server.process.pid) <= 0.5)
+        equal(server.stop(), 0)
+
+
+@test
 def sigterm_ends_what_computes_in_time(cwd):
     with Server(cwd, *ini(cwd, "request_steps = 1000000000000")) as server:
         fill(server)
@@ -179,6 +206,51 @@ def a_stop_does_not_wait_for_clients_that_read_nothing(cwd):
         equal(log.count(" limit=drain_timeout_ms"), 3)
         for client in (http, redis, mongo):
             client.close()
+
+
+def goes_on_asking(port, requests, greeting=b""):
+    """Sends the requests without end, and reads the answers, until the connection ends."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.sendall(greeting)
+
+    def send():
+        try:
+            while True:
+                sock.sendall(requests)
+        except OSError:
+            pass
+
+    def read():
+        try:
+            while sock.recv(65536):
+                pass
+        except OSError:
+            pass
+        sock.close()
+
+    for work in (send, read):
+        threading.Thread(target=work, daemon=True).start()
+
+
+@test
+def a_stop_does_not_wait_for_requests_that_keep_coming(cwd):
+    """Of each door but HTTP's. The stop would have ten minutes."""
+    (cwd / "ini").write_text("[frond]\ndrain_timeout_ms = 600000\n")
+    ping = b"\0" * 5 + encode({"ping": 1, "$db": "admin"})
+    requests = {"redis": b"PING\r\n" * 100,
+                "mongo": (struct.pack("<iiii", 16 + len(ping), 1, 0, OP_MSG) + ping) * 100,
+                "cql": bytes((4, 0, 0, 0, 5, 0, 0, 0, 0)) * 100,  # OPTIONS
+                "rows": struct.pack(">IBBH", 0, 3, 0, 1) * 100}   # PING
+    hello = struct.pack(">IBBHIHH", 8, 1, 0, 1, 0x46524f57, 1, 2)
+    doors = [word for door in requests if door != "redis" for word in (f"--{door}", "127.0.0.1:0")]
+    with Redis(cwd, *doors, "--config", "ini") as server:
+        for door, text in requests.items():
+            port = int(re.search(rf"event={door} address=127\.0\.0\.1:(\d+)", server.read_log())[1])
+            goes_on_asking(port, text, hello if door == "rows" else b"")
+        time.sleep(0.5)
+        code, took = stop_takes(server)
+        equal(code, 0)
+        assert took < SLOW_S, took
 
 
 @test

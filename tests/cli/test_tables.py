@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tables by the commands: dump and load of all types, statics, collections, user types, counters, write times and
-expiry, of random tables, too; move, backup, restore, salvage."""
+expiry, of random tables, too; move, backup, restore, also of the past and of indexes; salvage."""
 
 import json
 import random
@@ -9,10 +9,8 @@ import shutil
 
 from damaged import files, flip
 from harness import contains, equal, main, ok, run, seed, test
-from tables_made import EVERYTHING, KEYSPACE, QUERIES, TIME_ID, Cluster, Door, make_everything, whole
-
-if Cluster:
-    from cassandra import InvalidRequest
+from tables_made import (EVERYTHING, KEYSPACE, PAST_TABLES, QUERIES, TIME_ID, Cluster, Door, InvalidRequest, look_at_past,
+                         make_everything, make_past, whole)
 
 TABLES = 6
 ROWS = 40
@@ -270,6 +268,20 @@ def backup_and_restore_keep_tables(cwd):
     there_and_back(cwd, EVERYTHING, "restored")
     with Door(cwd, "restored") as door:
         equal(seen(door), before)
+
+
+@test
+def the_past_indexes_and_timestamps_are_moved_and_restored(cwd):
+    with Door(cwd) as door:
+        questions = make_past(door)
+        expected = [[repr(row) for row in door(text)] for text in questions]
+    ok("backup", str(cwd / "saved"), "--store", "embedded:data", cwd=cwd)
+    ok("restore", str(cwd / "saved"), "--store", "embedded:restored", cwd=cwd)
+    for db in PAST_TABLES:
+        ok("move", "--quiet", "--from", "embedded:data", "--to", "embedded:moved", f"table:{db}", cwd=cwd)
+    whole(cwd, "data")
+    for store in ("restored", "moved"):
+        look_at_past(cwd, store, questions, expected)
 
 
 def rows_of(text):

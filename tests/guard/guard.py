@@ -4,7 +4,7 @@
     guard.py SERVER            compares with figures.json
     guard.py SERVER --record   writes figures.json
     guard.py SERVER --profile  tells the functions that took the most instructions
-    guard.py SERVER --only DB  the operations of one database: mongo, cql
+    guard.py SERVER --only DB  the operations of one database: mongo, cql, rows
 
 SERVER is tests/guard/server.c's program, of an optimised build. For each of a handful of operations
 it counts the key-value pairs read and written, the allocations, the bytes copied and, under
@@ -31,6 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import cql_wire  # noqa: E402  a client of Cassandra's protocol
 import mongo  # noqa: E402  a client of MongoDB's protocol
+import rows_wire  # noqa: E402  a client of the protocol for rows
 
 FIGURES = HERE / "figures.json"
 EXACT = ("reads", "keys_read", "sets", "clears")  # no tolerance: a pair more is a decision
@@ -115,12 +116,14 @@ class Guarded:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the server did not start")
-        port, redis_port, mongo_port, cql_port, self.compiler = line.strip().split(" ", 4)
+        port, redis_port, mongo_port, cql_port, rows_port, self.compiler = line.strip().split(" ", 5)
         self.client = WholeRequests("127.0.0.1", int(port), timeout=120)
         self.redis_address = ("127.0.0.1", int(redis_port))
         self.redis = self.redis_client()
+        self.command(("PING",))  # who says nothing is sent away while others are counted
         self.mongo = mongo.Client(int(mongo_port), timeout=120)
         self.cql_port = int(cql_port)
+        self.rows_port = int(rows_port)
         self.valgrind = valgrind
         self.dumps = 0
         self.names = {}  # of objects and functions, by their numbers
@@ -380,6 +383,7 @@ def commands(guarded, db):
     used = [0]
     documents = []
     lists = []
+    fields = []
 
     def once(*words, count=1):
         def run():
@@ -408,6 +412,21 @@ def commands(guarded, db):
                 guarded.command(("RPUSH", f"{db}-e", "element"))
         guarded.command(("LRANGE", f"{db}-e", 0, PAGE - 1), lines=1 + 2 * PAGE)
 
+    def field_of_five():
+        """Of a hash that lies in one pair."""
+        if not fields:
+            fields.append(True)
+            guarded.command(("HSET", f"{db}-five", *five))
+        used[0] += 1
+        guarded.command(*[("HSET", f"{db}-five", "field3", f"{used[0]:06}-{n:02}") for n in range(PIPELINE)])
+
+    def two_members():
+        used[0] += 1
+        keys = [f"{db}-pair{used[0]:06}-{n:02}" for n in range(PIPELINE)]
+        guarded.command(*[("SADD", key, "first") for key in keys])
+        guarded.command(*[("SADD", key, "second") for key in keys])
+
+    five = [word for n in range(5) for word in (f"field{n}", "value #")]
     value = "v" * 100
     return [
         ("SET of one key", once("SET", f"{db}-s", value)),
@@ -423,6 +442,15 @@ def commands(guarded, db):
         (f"RPUSH, {PIPELINE} in a pipeline", once("RPUSH", f"{db}-r", value, count=PIPELINE)),
         (f"LRANGE of {PAGE} elements", elements),
         (f"HSET, {PIPELINE} in a pipeline", once("HSET", f"{db}-h", "#", value, count=PIPELINE)),
+        (f"HSET of 5 fields, {PIPELINE} new keys in a pipeline",
+         once("HSET", f"{db}-hash#", *five, count=PIPELINE)),
+        (f"HSET of a field of 5, {PIPELINE} in a pipeline", field_of_five),
+        (f"SADD, {PIPELINE} new keys in a pipeline", once("SADD", f"{db}-set#", "member", count=PIPELINE)),
+        (f"SADD of a first and then a second member, {PIPELINE} keys in a pipeline", two_members),
+        (f"ZADD, {PIPELINE} new keys in a pipeline",
+         once("ZADD", f"{db}-zset#", "#", "member", count=PIPELINE)),
+        (f"ZADD of another score, {PIPELINE} in a pipeline",
+         once("ZADD", f"{db}-score", "#", "member", count=PIPELINE)),
         ("JSON.GET of a member", of_document("JSON.GET", "$.section-007.entry-03.support")),
         ("JSON.SET of a member", of_document("JSON.SET", "$.section-007.entry-03.status.score", "7")),
     ]
@@ -594,6 +622,7 @@ def table_rows(guarded, db):
     update_other = Prepared(client, f"UPDATE {db}.i SET b = ? WHERE k = ?")
     update_indexed = Prepared(client, f"UPDATE {db}.i SET a = ? WHERE k = ?")
     conditional = Prepared(client, f"UPDATE {db}.t SET a = ? WHERE k = ? IF b = ?")
+    if_exists = Prepared(client, f"UPDATE {db}.t SET a = ? WHERE k = ? IF EXISTS")
     count = Prepared(client, f"UPDATE {db}.n SET n = n + 1 WHERE k = ?")
     remove = Prepared(client, f"DELETE FROM {db}.t WHERE k = ?")
     partition = Prepared(client, f"SELECT * FROM {db}.p WHERE k = ?")
@@ -620,6 +649,7 @@ def table_rows(guarded, db):
         ("UPDATE of a column of an index", lambda: update_indexed((fresh(), 42))),
         ("INSERT of a row with an index", lambda: inserts["i"](row())),
         ("UPDATE with a condition", lambda: conditional((CQL_VALUE, 42, CQL_VALUE))),
+        ("UPDATE with IF EXISTS", lambda: if_exists((CQL_VALUE, 42))),
         ("UPDATE of a counter", lambda: count((42,))),
         ("DELETE of a row", lambda: remove((used[0],))),
         (f"SELECT of {PAGE} rows of a partition", lambda: partition((1,), rows=PAGE)),
@@ -642,6 +672,60 @@ def fill_tables(guarded, db):
     for n in range(PAGE):
         insert((1, n, CQL_VALUE))
     client.socket.close()
+
+
+ROWS_COLUMNS = CQL_COLUMNS
+ROWS_GROUPS = 10  # values of the column that has an index
+
+
+def rows_of(numbers):
+    return [(n, f"{n % ROWS_GROUPS}", *[CQL_VALUE] * (len(ROWS_COLUMNS) - 1)) for n in numbers]
+
+
+def row_requests(guarded, db):
+    """Of the door for rows: packed rows of six columns, as PostgreSQL's extension has them."""
+    table = rows_wire.Rows(guarded.rows_port, db, "t", ROWS_COLUMNS)
+    table.open()
+    used = [DOCS]
+    begin, commit = (rows_wire.BEGIN, b"\0"), (rows_wire.COMMIT, b"")
+    by_index = struct.pack(">BI", 1, 1)  # by one column of the index 1
+
+    def fresh(count):
+        used[0] += count
+        return rows_of(range(used[0] - count, used[0]))
+
+    def found(count, request):
+        """Runs a request whose answer begins with how many rows or groups there are."""
+        answer = table.run(request)[0]
+        if struct.unpack(">I", answer[:4])[0] != count:
+            raise RuntimeError(f"{db}: {answer[:200]}")
+
+    def update(n):
+        return table.write(rows_wire.UPDATE, ["b"], [(n, CQL_VALUE)])
+
+    return [
+        ("GET of a column", lambda: found(1, table.get(["b"], 42))),
+        ("GET of a row", lambda: found(1, table.get(ROWS_COLUMNS, 42))),
+        ("GET of no row", lambda: found(1, table.get(ROWS_COLUMNS, -1))),
+        ("WRITE that updates a column", lambda: table.run(update(42))),
+        ("a transaction that gets a row and updates it",
+         lambda: table.run(begin, table.get(ROWS_COLUMNS, 43), update(43), commit)),
+        ("WRITE of a row", lambda: table.run(table.write(rows_wire.INSERT, ROWS_COLUMNS, fresh(1)))),
+        (f"WRITE of {BULK} rows in order", lambda: table.run(table.write(rows_wire.INSERT, ROWS_COLUMNS, fresh(BULK)))),
+        (f"SCAN of {PAGE} rows", lambda: found(PAGE, table.scan(ROWS_COLUMNS, PAGE))),
+        (f"SCAN of {ROWS_GROUPS} groups by an index", lambda: found(ROWS_GROUPS, table.scan(
+            [], flags=rows_wire.SUMS | rows_wire.GROUPS | rows_wire.BY_INDEX, more=by_index))),
+    ]
+
+
+def fill_rows(guarded, db):
+    table = rows_wire.Rows(guarded.rows_port, db, "t", ROWS_COLUMNS)
+    table.run((rows_wire.SCHEMA_CREATE, rows_wire.text(db)))
+    table.create()
+    table.run(table.write(rows_wire.INSERT, ROWS_COLUMNS, rows_of(range(DOCS))))
+    if table.index("t_a", "a") != struct.pack(">I", 1):
+        raise RuntimeError("the index has another number")
+    table.socket.close()
 
 
 def wait_until_built(guarded, db):
@@ -717,6 +801,7 @@ def measure(program, valgrind, profile=False, only=None, seems=lambda name, coun
                                        ("redis", fill_commands, (commands, tracked)),
                                        ("mongo", fill_collections, (collections,)),
                                        ("cql", fill_tables, (table_rows,)),
+                                       ("rows", fill_rows, (row_requests,)),
                                        ("viewed", fill_viewed, (viewed,))):
                 if only and db != only:
                     continue

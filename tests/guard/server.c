@@ -6,9 +6,9 @@
  * libraries do is not counted: the linker puts the counting functions in front of those that
  * frond's own objects call (`--wrap`), so the figures depend on frond and its compiler alone.
  *
- * server DIRECTORY prints its port, those of Redis's, MongoDB's and Cassandra's doors and what
- * compiled it, and serves until it is asked to stop. The workers that run functions of design
- * documents are the program that FROND_JS_WORKER names.
+ * server DIRECTORY prints its port, those of Redis's, MongoDB's and Cassandra's doors and of that
+ * for rows, and what compiled it, and serves until it is asked to stop. The workers that run
+ * functions of design documents are the program that FROND_JS_WORKER names.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,6 +25,7 @@
 #include "door/mongo/mongo.h"
 #include "door/mongo/txn/settings.h"
 #include "door/redis/redis.h"
+#include "door/rows/rows_door.h"
 #include "http/server.h"
 #include "index/view/keys.h"
 #include "index/view/view.h"
@@ -280,9 +281,10 @@ redis_listen(const struct couch_config *door, struct redis **ret, uint16_t *ret_
 	return net_host_listen(host, service, "127.0.0.1:0", ret_port, err);
 }
 
+/* A door of the program's table. */
 static enum status
-cql_listen(const struct couch_config *door, const struct settings *settings, void **ret,
-	   uint16_t *ret_port, struct err *err)
+door_listen(const struct door_type *type, const struct couch_config *door,
+	    const struct settings *settings, void **ret, uint16_t *ret_port, struct err *err)
 {
 	struct net_host *host = server_host(server);
 	const struct door_ground ground = {
@@ -291,12 +293,13 @@ cql_listen(const struct couch_config *door, const struct settings *settings, voi
 	struct door_place place = { .host = "127.0.0.1" };
 	unsigned service;
 
-	TRY(cql_door_type.open(&ground, &place, ret, err));
-	TRY(net_host_add_service(host, &net_stream_protocol, cql_door_type.stream_options(*ret),
-				 &service, err));
+	TRY(type->open(&ground, &place, ret, err));
+	TRY(net_host_add_service(host, &net_stream_protocol, type->stream_options(*ret), &service,
+				 err));
 	TRY(net_host_listen(host, service, "127.0.0.1:0", ret_port, err));
 	place.port = *ret_port;
-	cql_door_type.listens(*ret, &place);
+	if (type->listens)
+		type->listens(*ret, &place);
 	return STATUS_OK;
 }
 
@@ -314,15 +317,15 @@ main(int argc, char **argv)
 	struct server_config config = { .loops = 1, .pool_threads = 1, .handler = handle };
 	const struct setting_group *const groups[] = {
 		&couch_setting_group, &access_setting_group,  &js_setting_group,
-		&mongo_setting_group, cql_door_type.settings,
+		&mongo_setting_group, cql_door_type.settings, rows_door_type.settings,
 	};
 	struct settings *settings = settings_new(groups, sizeof(groups) / sizeof(groups[0]));
 	struct couch_config door = { .store = NULL };
 	struct limits *limits = NULL;
 	struct redis *redis = NULL;
 	struct mongo *mongo = NULL;
-	void *cql = NULL;
-	uint16_t redis_port = 0, mongo_port = 0, cql_port = 0;
+	void *cql = NULL, *rows = NULL;
+	uint16_t redis_port = 0, mongo_port = 0, cql_port = 0, rows_port = 0;
 	struct err err = { 0 };
 	char url[PATH_BYTES];
 	bool ok;
@@ -352,14 +355,15 @@ main(int argc, char **argv)
 	    server_listen(server, "127.0.0.1:0", &err) != STATUS_OK ||
 	    redis_listen(&door, &redis, &redis_port, &err) != STATUS_OK ||
 	    mongo_listen(&door, settings, &mongo, &mongo_port, &err) != STATUS_OK ||
-	    cql_listen(&door, settings, &cql, &cql_port, &err) != STATUS_OK) {
+	    door_listen(&cql_door_type, &door, settings, &cql, &cql_port, &err) != STATUS_OK ||
+	    door_listen(&rows_door_type, &door, settings, &rows, &rows_port, &err) != STATUS_OK) {
 		(void)fprintf(stderr, "guard: %s\n", err.text);
 		return 1;
 	}
 	(void)signal(SIGTERM, stop);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)printf("%u %u %u %u " COMPILER "\n", server_port(server), redis_port, mongo_port,
-		     cql_port);
+	(void)printf("%u %u %u %u %u " COMPILER "\n", server_port(server), redis_port, mongo_port,
+		     cql_port, rows_port);
 	(void)fflush(stdout);
 	ok = server_run(server, &err) == STATUS_OK;
 	mongo_stop(mongo); /* its idle cursors hold memory of the server's */
@@ -371,6 +375,7 @@ main(int argc, char **argv)
 	redis_free(redis);
 	mongo_free(mongo);
 	cql_door_type.free(cql);
+	rows_door_type.free(rows);
 	couch_free(couch);
 	ops_limit(NULL);
 	limits_free(limits);

@@ -6,7 +6,7 @@
  * and a test fails by throwing. A suite with `skip()` that returns a text is skipped for that reason.
  * What it has begun comes to a good end: that is the last test of each suite.
  */
-const TEST_TIMEOUT_MS = 60000;
+const TEST_TIMEOUT_MS = 300000;
 const END = 'what was begun ends well';
 
 function diagnose(text) {

@@ -19,7 +19,7 @@ const FILES = {
 	'/app.js': ['text/javascript', '../app/app.js'],
 	'/pouchdb.min.js': ['text/javascript', '../node_modules/pouchdb/dist/pouchdb.min.js'],
 };
-const BUSY_MS = 30000; // a browser on a busy machine
+const BUSY_MS = 240000; // a browser on a busy machine
 const ADMIN = { headers: { Authorization: `Basic ${btoa('root:secret')}` } };
 
 /* The application's own server, which has nothing to do with the database. */

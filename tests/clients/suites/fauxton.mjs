@@ -14,7 +14,7 @@ import { expectStatus } from '../lib/http.mjs';
 import { eventually } from '../lib/util.mjs';
 
 const TOP = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../..');
-const BUSY_MS = 30000; // a browser on a busy machine
+const BUSY_MS = 240000; // a browser on a busy machine
 const ADMIN = { headers: { Authorization: `Basic ${btoa('root:secret')}` } };
 
 /* The pages, of the version that the Makefile names, mended. */

@@ -10,7 +10,7 @@ import { freePort, startFrond } from '../lib/frond.mjs';
 import { expectStatus } from '../lib/http.mjs';
 import { eventually } from '../lib/util.mjs';
 
-const BUSY_MS = 30000; // a browser on a busy machine
+const BUSY_MS = 240000; // a browser on a busy machine
 const ADMIN = { headers: { Authorization: `Basic ${btoa('root:secret')}` } };
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
