@@ -68,6 +68,7 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 		.request_bytes = config->request_bytes,
 		.request_steps = config->request_steps,
 		.memory_bytes = config->memory_bytes,
+		.memory_wait_ms = config->memory_timeout_ms,
 		.min_rate_bytes = config->min_rate_bytes,
 		.rate_window_ms = config->rate_window_ms,
 		.drain_timeout_ms = config->drain_timeout_ms,

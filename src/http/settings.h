@@ -13,7 +13,6 @@ enum {
 	SERVER_HEADER_TIMEOUT_MS = 30 * 1000,
 	SERVER_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
 	SERVER_BODY_TIMEOUT_MS = 60 * 1000,
-	SERVER_MEMORY_TIMEOUT_MS = 60 * 1000,
 };
 
 /* clang-format off */
@@ -44,8 +43,9 @@ enum {
 	       NET_MEMORY_BYTES, SETTING_AT_START,                                              \
 	       "The most memory that all requests take together, see Memory in OPERATING.md.")     \
 	NUMBER(S, memory_timeout_ms, "frond", "memory_timeout_ms", "ms", 1, 86400000,              \
-	       SERVER_MEMORY_TIMEOUT_MS, SETTING_AT_START,                                         \
-	       "How long a large request waits for memory; then it is answered 503.")              \
+	       NET_MEMORY_WAIT_MS, SETTING_AT_START,                                               \
+	       "How long a request of any protocol waits for memory that others have; then it is " \
+	       "refused, by HTTP with 503.")                                                       \
 	NUMBER(S, output_bytes, "frond", "output_bytes", "bytes", 4096, 1 << 30,                   \
 	       SERVER_OUTPUT_BYTES, SETTING_AT_START,                                              \
 	       "Output of a connection that its client has not read yet, before its request "      \

@@ -105,6 +105,7 @@ struct net_loop {
 	uint64_t min_rate_bytes;         /* of a peer that is waited for, in a second, */
 	uint64_t rate_window_ms;         /* on average over so much waiting */
 	uint64_t request_steps;          /* the limit of one unit of a session's work */
+	uint64_t memory_wait_ms;         /* of a request, for a part of that memory */
 	struct net_slot slots[NET_SERVICES];
 	char *read_buffer; /* NET_READ_BYTES that all its connections read into */
 

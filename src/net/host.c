@@ -398,6 +398,7 @@ net_fill_defaults(struct net_host_config *c)
 	DEFAULT(c->request_bytes, NET_REQUEST_BYTES);
 	DEFAULT(c->request_steps, NET_REQUEST_STEPS);
 	DEFAULT(c->memory_bytes, NET_MEMORY_BYTES);
+	DEFAULT(c->memory_wait_ms, NET_MEMORY_WAIT_MS);
 	DEFAULT(c->drain_timeout_ms, NET_DRAIN_TIMEOUT_MS);
 	DEFAULT(c->min_rate_bytes, NET_MIN_RATE_BYTES);
 	DEFAULT(c->rate_window_ms, NET_RATE_WINDOW_MS);
@@ -431,6 +432,7 @@ net_loop_init(struct net_host *h, unsigned index, struct err *err)
 	l->max_connections = h->config.max_connections;
 	l->addresses = &h->addresses;
 	l->request_steps = h->config.request_steps;
+	l->memory_wait_ms = h->config.memory_wait_ms;
 	l->min_rate_bytes = h->config.min_rate_bytes;
 	l->rate_window_ms = h->config.rate_window_ms;
 	TRY(loop_init(&l->loop, &config, err));

@@ -18,6 +18,7 @@ enum {
 	NET_REQUEST_BYTES = 256 * 1024 * 1024,
 	NET_REQUEST_STEPS = 500 * 1000 * 1000, /* about 25 s */
 	NET_MEMORY_BYTES = 384 * 1024 * 1024,
+	NET_MEMORY_WAIT_MS = 60 * 1000,
 	NET_DRAIN_TIMEOUT_MS = 30 * 1000,
 	NET_MIN_RATE_BYTES = 512,
 	NET_RATE_WINDOW_MS = 60 * 1000,
@@ -36,6 +37,7 @@ struct net_host_config {
 	size_t request_bytes;      /* memory of one fiber's arena */
 	uint64_t request_steps;    /* work of one unit of a session (loop/step.h) */
 	size_t memory_bytes;       /* of all connections together (base/budget.h) */
+	uint64_t memory_wait_ms;   /* of a request of any protocol, for a part of that */
 	uint64_t min_rate_bytes;   /* of a peer that is waited for, in a second (net/pace.h), */
 	uint64_t rate_window_ms;   /* on average over so much waiting */
 	uint64_t drain_timeout_ms; /* what a stop takes at most */

@@ -10,7 +10,7 @@
 static uint64_t
 net_memory_deadline_ns(const struct net_session *s)
 {
-	return clock_after_ms(s->memory_wait_ms);
+	return clock_after_ms(s->loop->memory_wait_ms);
 }
 
 /*

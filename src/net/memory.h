@@ -10,7 +10,7 @@
  * - net_memory_turn_to_read() before it reads a page of a long answer;
  * - net_memory_turn_to_last() before it waits for its client, who may take any time.
  *
- * No wait takes longer than the session's `memory_wait_ms`.
+ * No wait takes longer than the host's `memory_wait_ms`.
  *
  * An object that outlives its request (a cursor, a transaction), or that another thread counts, has
  * a part of its own (net_memory_part_init()).
@@ -24,7 +24,6 @@
 #include "net/session.h"
 
 enum {
-	NET_MEMORY_WAIT_MS = 10 * 1000, /* for a turn, unless the protocol says otherwise */
 	/*
 	 * net_memory_await_more(): the memory for the first attempt, and the factor by which each
 	 * further attempt gets more.

@@ -13,13 +13,11 @@ static void net_session_count_output(struct net_session *s);
 /* ---- Life ---- */
 
 void
-net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms,
-		 uint64_t memory_wait_ms)
+net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
 {
 	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
 
 	*s = (struct net_session){ .output_bytes = output_bytes,
-				   .memory_wait_ms = memory_wait_ms,
 				   .ended_most = NET_ENDED_SLICES,
 				   .limits.stall_ms = stall_ms };
 	buf_init(&s->out, out_bytes);

@@ -63,7 +63,6 @@ struct net_session {
 	struct task *task;             /* NULL until the fiber starts, and after it has returned */
 	struct budget_part part;       /* of the memory of all connections */
 	struct budget_part work;       /* likewise: NET_WORK_BYTES while the fiber is at work */
-	uint64_t memory_wait_ms;       /* for a turn of it (net/memory.h) */
 	size_t output_bytes;           /* the most unsent output before the fiber parks */
 	struct net_pace_limits limits; /* for waits for the peer */
 
@@ -92,11 +91,10 @@ struct net_session {
 };
 
 /*
- * Once for the memory, before the first begin. Limits what is gathered, and for how long turns of
- * memory are waited for.
+ * Once for the memory, before the first begin. Limits what is gathered, and for how long its peer
+ * is waited for.
  */
-void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms,
-		      uint64_t memory_wait_ms);
+void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms);
 /* Frees its memory. */
 void net_session_fini(struct net_session *s);
 

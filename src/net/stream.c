@@ -78,7 +78,7 @@ stream_new(struct net_stream_conn *c)
 
 	if (!s)
 		return NULL;
-	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms, NET_MEMORY_WAIT_MS);
+	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms);
 	s->session.ended_most = STREAM_ENDED_SLICES;
 	net_session_begin(&s->session, &c->net);
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
@@ -175,7 +175,7 @@ stream_wait_to_run(struct net_stream_conn *c)
 
 	if (!s->waits_ns)
 		s->waits_ns = now_ns;
-	if (now_ns - s->waits_ns < NET_MEMORY_WAIT_MS * CLOCK_NS_PER_MS) {
+	if (now_ns - s->waits_ns < c->net.loop->memory_wait_ms * CLOCK_NS_PER_MS) {
 		net_conn_set_timer(&c->net, clock_after_ms(STREAM_BEGIN_AGAIN_MS));
 		return;
 	}
@@ -493,7 +493,7 @@ stream_wait_for_room(struct net_stream *s)
 
 	while (!s->conn->net.lost && net_session_lacks_room(session)) {
 		if (!until_ns)
-			until_ns = clock_after_ms(NET_MEMORY_WAIT_MS);
+			until_ns = clock_after_ms(session->loop->memory_wait_ms);
 		if (clock_mono_ns() >= until_ns) {
 			METRIC_REFUSED("memory_bytes");
 			net_conn_abort(&s->conn->net);

@@ -18,7 +18,7 @@ class Small(MongoServer):
 
     def __init__(self, cwd, memory):
         self.memory = memory
-        super().__init__(cwd, "--no-sync", ini=f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\n")
+        super().__init__(cwd, "--no-sync", ini=f"[frond]\nmemory_bytes = {memory}\nmemory_timeout_ms = 10000\nrate_window_ms = 86400000\n")
 
     def held(self):
         return self.metrics()["frond_memory_requests_bytes"]
@@ -55,7 +55,7 @@ def read_on(c, number):
 
 def ids_of_all(c):
     """
-    The _ids of db.c, or None where the client's turn for memory has not come in NET_MEMORY_WAIT_MS,
+    The _ids of db.c, or None where the client's turn for memory has not come in memory_timeout_ms,
     as on a busy machine: then it may ask again.
     """
     try:

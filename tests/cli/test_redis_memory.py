@@ -12,14 +12,15 @@ from resp import Client, encode
 
 MB = 1024 * 1024
 DEADLINE_S = 120
-MEMORY_WAIT_S = 10  # NET_MEMORY_WAIT_MS
+MEMORY_WAIT_S = 10
 
 
 class Small(Redis):
     """A server with little memory, whose store does not wait for the disk."""
 
     def __init__(self, cwd, memory):
-        (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\n")
+        (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nmemory_timeout_ms = {MEMORY_WAIT_S * 1000}\n"
+                                "rate_window_ms = 86400000\n")
         super().__init__(cwd, "--config", "ini", "--no-sync")
 
 

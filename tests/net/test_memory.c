@@ -23,10 +23,12 @@ enum {
 	HEAD_BYTES = 4,
 	LARGE_BYTES = 2 << 20,
 	COST = 2,
+	PIECES = 64,
 	LATE_MS = 3000, /* on top of the time after which those who stall make room */
 };
 
 static struct net_host *host;
+static uint64_t wait_ms; /* how long a request waits for memory; 0: as long as by default */
 static unsigned clients; /* scripts that have not ended; the last one stops the host */
 
 static void
@@ -93,6 +95,7 @@ play(unsigned count, void (*script)(void *arg))
 		.min_rate_bytes = 1,
 		.request_bytes = 1024 * 1024,
 		.memory_bytes = LIMIT_BYTES,
+		.memory_wait_ms = wait_ms,
 	};
 	struct err err = { 0 };
 	unsigned service;
@@ -181,6 +184,38 @@ stops_in_the_middle(void *arg)
 	client_ended();
 }
 
+/* One that keeps up, and takes long, has half of the memory; the other waits for as much. */
+static void
+waits_for_one_who_takes_long(void *arg)
+{
+	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
+	size_t number = (size_t)arg;
+
+	if (number == 0) {
+		static const char piece[LARGE_BYTES / PIECES];
+		uint32_t n = sizeof(piece) * PIECES;
+
+		twin_check(twin_send(c, str_of((const char *)&n, HEAD_BYTES)));
+		for (unsigned i = 0; i < PIECES; i++) {
+			twin_check(twin_send(c, str_of(piece, sizeof(piece))));
+			twin_sleep_ms(100);
+		}
+		client_hears(c, "read\n");
+	} else {
+		uint64_t begun_ms, took_ms;
+
+		twin_sleep_ms(500);
+		begun_ms = twin_now_ms();
+		twin_check(client_send(c, LARGE_BYTES, LARGE_BYTES));
+		client_hears(c, wait_ms ? "refused\n" : "read\n");
+		took_ms = twin_now_ms() - begun_ms;
+		twin_check(wait_ms ? took_ms >= wait_ms && took_ms < wait_ms + LATE_MS
+				   : took_ms > LATE_MS);
+	}
+	twin_close(c, false);
+	client_ended();
+}
+
 /* All of them come at once, and have more together than there is: each has its turn. */
 static void
 sends_whole(void *arg)
@@ -242,6 +277,12 @@ static void
 play_whole(void)
 {
 	play(8, sends_whole);
+}
+
+static void
+play_long(void)
+{
+	play(2, waits_for_one_who_takes_long);
 }
 
 static void
@@ -319,6 +360,15 @@ what_is_kept_and_unused_makes_room_when_others_wait(void **state)
 }
 
 static void
+a_request_waits_for_memory_as_long_as_the_setting_says(void **state)
+{
+	(void)state;
+	for (wait_ms = 0; wait_ms <= 2000; wait_ms += 1000)
+		twin_run_seeds(play_long, SEEDS);
+	wait_ms = 0;
+}
+
+static void
 what_is_better_kept_than_lost_may_exceed_the_memory(void **state)
 {
 	struct budget_part full, more;
@@ -348,6 +398,7 @@ main(void)
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
 		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),
 		cmocka_unit_test(what_is_kept_and_unused_makes_room_when_others_wait),
+		cmocka_unit_test(a_request_waits_for_memory_as_long_as_the_setting_says),
 		cmocka_unit_test(what_is_better_kept_than_lost_may_exceed_the_memory),
 	};
 
