@@ -110,7 +110,7 @@ def people_log_in_by_name_and_password(cwd):
             c.start()
             length = 64 * 1024 + 1
             c.socket.sendall(struct.pack(">BBhBI", 4, 0, 5, AUTH_RESPONSE, length))
-            contains(error_of(*c.read())[1], "CQL_STRANGER_BYTES")
+            contains(error_of(*c.read())[1], "VISITOR_STRANGER_BYTES")
 
 
 def varint(n):

@@ -15,7 +15,7 @@ enum {
 static size_t
 body_limit(const struct cql_client *c)
 {
-	return c->who.authenticated ? FRAME_BYTES : CQL_STRANGER_BYTES;
+	return visitor_request_bytes(&c->who, FRAME_BYTES, NULL, NULL);
 }
 
 static bool

@@ -66,7 +66,7 @@ static enum status
 read_message(struct request *q)
 {
 	struct mongo_client *c = q->client;
-	size_t most = c->who.authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
+	size_t most = visitor_request_bytes(&c->who, WIRE_MESSAGE_BYTES, NULL, NULL);
 	struct wire_header header;
 	size_t cost;
 	struct str in;
@@ -567,7 +567,7 @@ serve_message(struct request *q, struct str message)
 	struct wire_error error;
 
 	if (q->op == WIRE_OP_COMPRESSED) {
-		size_t most = c->who.authenticated ? WIRE_MESSAGE_BYTES : MONGO_STRANGER_BYTES;
+		size_t most = visitor_request_bytes(&c->who, WIRE_MESSAGE_BYTES, NULL, NULL);
 
 		TRY(compress_unpack(message, most, &c->raw, &q->by, NULL));
 		q->compressed = true;

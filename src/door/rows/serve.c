@@ -376,13 +376,13 @@ answer_unread(struct rows_client *c, const struct rows_header *h, const char *st
 
 /* A body that is longer than it may be: it is passed over as it comes. */
 static void
-refuse_length(struct rows_client *c, const struct rows_header *h, size_t most)
+refuse_length(struct rows_client *c, const struct rows_header *h, const char *limit, size_t most)
 {
 	struct err err = { 0 };
 
 	METRIC_REFUSED("ROWS_FRAME_BYTES");
 	err_set(&err, STATUS_LIMIT, "the request has %zu bytes; the limit, %s, is %zu", h->length,
-		most == ROWS_FRAME_BYTES ? "ROWS_FRAME_BYTES" : "ROWS_STRANGER_BYTES", most);
+		limit, most);
 	c->skips = h->length;
 	answer_unread(c, h, ROWS_STATE_TOO_LARGE, &err);
 }
@@ -411,7 +411,8 @@ refuse_memory(struct rows_client *c, const struct rows_header *h)
 static enum status
 read_frame(struct rows_client *c, struct rows_header *ret)
 {
-	size_t most = c->who.authenticated ? ROWS_FRAME_BYTES : ROWS_STRANGER_BYTES;
+	const char *limit;
+	size_t most = visitor_request_bytes(&c->who, ROWS_FRAME_BYTES, "ROWS_FRAME_BYTES", &limit);
 	enum status status;
 	struct str in;
 
@@ -424,10 +425,10 @@ read_frame(struct rows_client *c, struct rows_header *ret)
 	net_stream_take(c->stream, ROWS_HEADER_BYTES);
 	ops_moved(&c->entry.op, ROWS_HEADER_BYTES + ret->length);
 	/* Whoever does not begin with a short HELLO speaks another protocol. */
-	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > ROWS_STRANGER_BYTES))
+	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > VISITOR_STRANGER_BYTES))
 		return STATUS_INVALID;
 	if (ret->length > most) {
-		refuse_length(c, ret, most);
+		refuse_length(c, ret, limit, most);
 		return STATUS_LIMIT;
 	}
 	/* Buffers grow by doubling. */

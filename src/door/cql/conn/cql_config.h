@@ -13,7 +13,6 @@ struct settings_live;
 enum {
 	CQL_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
 	CQL_REPLY_BYTES = 64 * 1024 * 1024,    /* of one answer */
-	CQL_STRANGER_BYTES = 64 * 1024,        /* of a request of one who has not logged in */
 	CQL_EVENTS_BYTES = 64 * 1024,          /* of events that a client has not read */
 	CQL_KEYSPACE_BYTES = 48,               /* of a keyspace's name */
 	CQL_PREPARED_BYTES = 64 * 1024 * 1024, /* of prepared statements that are kept */

@@ -15,7 +15,6 @@ struct settings_live;
 enum {
 	MONGO_OUTPUT_BYTES = 1024 * 1024,        /* of answers that a client has not read */
 	MONGO_REPLY_BYTES = 48000000,            /* of one answer */
-	MONGO_STRANGER_BYTES = 64 * 1024,        /* of a message of one who has not logged in */
 	MONGO_DOCUMENT_BYTES = 16 * 1024 * 1024, /* maxBsonObjectSize */
 	MONGO_BATCH_WRITES = 100000,             /* maxWriteBatchSize */
 	MONGO_AWAIT_MS = 60 * 1000,              /* that a hello waits at most */

@@ -12,7 +12,6 @@ enum {
 	ROWS_REPLY_BYTES = 32 * 1024 * 1024,    /* of one answer */
 	ROWS_PAGE_BYTES = 1024 * 1024,          /* of a page of a scan, about, if none are named */
 	ROWS_PAGE_MOST_BYTES = 8 * 1024 * 1024, /* likewise, at most */
-	ROWS_STRANGER_BYTES = 64 * 1024,        /* of a request of one who has not logged in */
 	ROWS_SAVEPOINTS = 1000,                 /* of a transaction that are open at a time */
 	ROWS_UNDO_BYTES = 16 * 1024 * 1024,     /* of rows that a savepoint may bring back */
 	ROWS_TXN_TABLES = 1000,                 /* that a transaction uses */
