@@ -1,7 +1,13 @@
 #include "door/rows/data/table.h"
 
+#include "base/mem.h"
+
 #define OWN_PREFIX     "frond."
 #define ORDERED_PREFIX "ordered."
+
+enum {
+	TYPES_ARENA_BYTES = 16 * 1024 * 1024, /* of the types of a table's columns, parsed */
+};
 
 /* The types that CQL has, too. A kind is stored as the first that has it. */
 static const struct {
@@ -114,8 +120,8 @@ column_of_native(struct column *c)
 	}
 }
 
-/* A native type, whose text is told without parsing it: a table is opened for each transaction.
- * NULL: it is none of those that a kind is stored as. */
+/* A native type, whose text is told without parsing it. NULL: it is none of those that a kind is
+ * stored as. */
 static const struct cql_type *
 native_type_of(struct str text)
 {
@@ -152,20 +158,72 @@ column_init(struct cql *q, const struct table_column *stored, struct column *c)
 	return STATUS_OK;
 }
 
-static enum status
-columns_init(struct rows_request *r, struct arena *arena, struct table *t)
-{
-	struct cql q = { .arena = arena, .err = &r->err };
-	const struct table_column *first = &t->schema->columns[0];
+/* The columns, which are made once of a description of the table, and stay with it. */
+struct table_columns {
+	struct table_note note; /* first: what the model keeps */
+	struct arena *arena;    /* of types that are not native */
+	size_t hidden;
+	struct column columns[];
+};
 
-	t->columns = arena_alloc(arena, (t->schema->column_count + 1) * sizeof(*t->columns));
-	if (!t->columns)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < t->schema->column_count; i++)
-		TRY(column_init(&q, &t->schema->columns[i], &t->columns[i]));
-	t->hidden = t->schema->hash_count == 1 && t->schema->key_count > 1 &&
-		    str_eq(first->name, STR(HIDDEN_COLUMN)) &&
-		    str_eq(first->type, STR(HIDDEN_TYPE));
+static void
+table_columns_free(struct table_note *note)
+{
+	struct table_columns *columns = (struct table_columns *)note;
+
+	arena_free(columns->arena);
+	mem_free(columns);
+}
+
+static enum status
+columns_init(struct rows_request *r, const struct table_schema *schema, struct table_columns *ret)
+{
+	struct cql q = { .arena = ret->arena, .err = &r->err };
+	const struct table_column *first = &schema->columns[0];
+
+	for (size_t i = 0; i < schema->column_count; i++)
+		TRY(column_init(&q, &schema->columns[i], &ret->columns[i]));
+	ret->hidden = schema->hash_count == 1 && schema->key_count > 1 &&
+		      str_eq(first->name, STR(HIDDEN_COLUMN)) &&
+		      str_eq(first->type, STR(HIDDEN_TYPE));
+	return STATUS_OK;
+}
+
+static enum status
+columns_make(struct rows_request *r, const struct table_schema *schema, struct table_note **ret)
+{
+	size_t bytes = schema->column_count * sizeof(struct column);
+	struct table_columns *made = mem_zalloc(sizeof(*made) + bytes);
+	enum status status = STATUS_NOMEM;
+
+	if (!made)
+		return STATUS_NOMEM;
+	made->note.free = table_columns_free;
+	made->arena = arena_new(TYPES_ARENA_BYTES);
+	if (made->arena)
+		status = columns_init(r, schema, made);
+	if (status == STATUS_OK)
+		*ret = &made->note;
+	else
+		table_columns_free(&made->note);
+	return status;
+}
+
+/* Sets the columns of an opened table. Only the first transaction that opens it makes them. */
+static enum status
+columns_open(struct rows_request *r, struct table *t)
+{
+	const struct table_note *note = table_note_of(t->db);
+	const struct table_columns *columns;
+	struct table_note *made;
+
+	if (!note) {
+		TRY(columns_make(r, t->schema, &made));
+		note = table_note_leave(t->db, made);
+	}
+	columns = (const struct table_columns *)note;
+	t->columns = columns->columns;
+	t->hidden = columns->hidden;
 	return STATUS_OK;
 }
 
@@ -199,7 +257,7 @@ rows_table_open(struct rows_request *r, struct kv_tx *tx, struct catalog_cache *
 			 ? rows_fail(r, ROWS_STATE_CHANGED,
 				     "the table \"%.*s.%.*s\" was made anew since",
 				     STR_ARG(wanted->schema), STR_ARG(wanted->name))
-			 : columns_init(r, arena, t);
+			 : columns_open(r, t);
 	if (status != STATUS_OK) {
 		catalog_db_unref(t->db);
 		return status;

@@ -53,8 +53,8 @@ struct column {
 struct table {
 	struct catalog_db *db; /* held until it is closed */
 	const struct table_schema *schema;
-	struct column *columns; /* in the order of the schema */
-	size_t hidden;          /* 1: the first column is */
+	const struct column *columns; /* in the order of the schema; they lie with `db` */
+	size_t hidden;                /* 1: the first column is */
 };
 
 /* The type that a kind is stored as, in a key or outside of it; in quotes where it is this door's

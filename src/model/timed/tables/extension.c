@@ -1,4 +1,7 @@
-/* What an opened table keeps in memory: its schema and its indexes. */
+/* What an opened table keeps in memory: its schema, its indexes, a caller's note. */
+#include <assert.h>
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "model/timed/tables/tables_int.h"
 
@@ -6,9 +9,14 @@ void
 table_extension_free(void *arg)
 {
 	struct table_extension *extension = arg;
+	struct table_note *note;
 
 	if (!extension)
 		return;
+	/* Nobody else has it: the last reference to the description is gone. */
+	note = atomic_load_explicit(&extension->note, memory_order_relaxed);
+	if (note)
+		note->free(note);
 	index_set_free(extension->set);
 	arena_free(extension->arena);
 	mem_free(extension);
@@ -33,4 +41,27 @@ table_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct e
 	else
 		table_extension_free(extension);
 	return status;
+}
+
+const struct table_note *
+table_note_of(const struct catalog_db *db)
+{
+	const struct table_extension *extension = db->extension;
+
+	return atomic_load_explicit(&extension->note, memory_order_acquire);
+}
+
+const struct table_note *
+table_note_leave(const struct catalog_db *db, struct table_note *note)
+{
+	struct table_extension *extension = db->extension;
+	struct table_note *there = NULL;
+
+	assert(note->free);
+	/* Transactions on several threads may have opened the table by one description. */
+	if (atomic_compare_exchange_strong_explicit(&extension->note, &there, note,
+						    memory_order_acq_rel, memory_order_acquire))
+		return note;
+	note->free(note);
+	return there;
 }

@@ -107,6 +107,25 @@ struct table_schema {
 /* The schema of an opened table, for as long as the description lasts. */
 const struct table_schema *table_schema_of(const struct catalog_db *db);
 
+/*
+ * What a caller has made of a table's schema, so that it need not do so each time that it opens
+ * the table. It lies with the description, whose schema never changes, and lasts as long: whoever
+ * finds it has opened the table by the description that it was made of. It is the first member
+ * of the caller's own struct. Only one caller may leave notes at descriptions that it shares.
+ */
+struct table_note {
+	void (*free)(struct table_note *note);
+};
+
+/* The note of an opened table, or NULL if there is none yet. Any thread. */
+const struct table_note *table_note_of(const struct catalog_db *db);
+
+/*
+ * Leaves a note, which is the description's from now on, and is not changed any more. Returns the
+ * one to use: if another thread has left one meanwhile, that one, and `note` has been freed.
+ */
+const struct table_note *table_note_leave(const struct catalog_db *db, struct table_note *note);
+
 /* NULL if there is no such column. */
 const struct table_column *table_column_named(const struct table_schema *schema, struct str name);
 const struct table_column *table_column_by_id(const struct table_schema *schema, uint64_t id);

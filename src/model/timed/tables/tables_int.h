@@ -53,6 +53,7 @@ MUST_USE enum status table_schema_set_flag(struct timed *t, table_schema_flag *f
 struct table_extension {
 	struct arena *arena;
 	struct table_schema schema;
+	_Atomic(struct table_note *) note; /* NULL: nobody has left one */
 	void *set;
 	const struct table_index *indexes;
 	size_t index_count;

@@ -1,6 +1,7 @@
 /*
  * What is known of many rows without reading each: how many there are, who ends that count and what
- * a check finds, and which rows of several are new; and where scans of many pause.
+ * a check finds, and which rows of several are new; and where scans of many pause. Also the notes
+ * that a caller leaves at the description of a table.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -571,6 +572,91 @@ a_scan_pauses_where_it_has_read_so_much(void **state)
 	expect_rows(f, 0, 1, 1);
 }
 
+/* ---- Tests: notes ---- */
+
+struct test_note {
+	struct table_note note;
+	unsigned *freed;
+};
+
+static void
+test_note_free(struct table_note *note)
+{
+	(*((struct test_note *)note)->freed)++;
+	free(note);
+}
+
+static struct table_note *
+test_note_new(unsigned *freed)
+{
+	struct test_note *n = calloc(1, sizeof(*n));
+
+	*n = (struct test_note){ .note = { .free = test_note_free }, .freed = freed };
+	return &n->note;
+}
+
+struct opening {
+	struct catalog_cache *cache;
+	struct catalog_db *db;
+	struct err *err;
+};
+
+static enum status
+opening_body(struct kv_tx *tx, void *arg)
+{
+	struct opening *o = arg;
+
+	return catalog_open(tx, o->cache, CATALOG_SPACE_TABLE, STR("ks.t"), &o->db, o->err);
+}
+
+static struct catalog_db *
+opened(struct fixture *f, struct catalog_cache *cache)
+{
+	struct opening o = { .cache = cache, .err = &f->err };
+
+	assert_int_equal(kv_run_read(f->store, opening_body, &o, &f->err), STATUS_OK);
+	return o.db;
+}
+
+static enum status
+column_add_body(struct timed *t, void *arg)
+{
+	const struct table_column added = { .name = STR("b"), .kind = TABLE_REGULAR };
+
+	(void)arg;
+	return table_alter(t, &(struct table_alteration){ .add = &added, .add_count = 1 });
+}
+
+static void
+a_note_lasts_as_long_as_the_table_is_what_it_was(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *db = opened(f, cache), *again;
+	const struct table_note *first;
+	unsigned freed = 0, freed_late = 0;
+
+	assert_null(table_note_of(db));
+	first = table_note_leave(db, test_note_new(&freed));
+	assert_ptr_equal(table_note_of(db), first);
+	/* Whoever comes late uses the one that is there. */
+	assert_ptr_equal(table_note_leave(db, test_note_new(&freed_late)), first);
+	assert_int_equal(freed_late, 1);
+	again = opened(f, cache);
+	assert_ptr_equal(table_note_of(again), first);
+	catalog_db_unref(again);
+	run(f, column_add_body, NULL);
+	again = opened(f, cache);
+	assert_null(table_note_of(again));
+	assert_int_equal(table_schema_of(again)->column_count, 4);
+	/* One who has the table open as it was still has the note. */
+	assert_int_equal(freed, 0);
+	catalog_db_unref(db);
+	assert_int_equal(freed, 1);
+	catalog_db_unref(again);
+	catalog_cache_free(cache);
+}
+
 /* ---- All of them ---- */
 
 static int
@@ -616,6 +702,7 @@ main(void)
 		TEST(rows_that_come_in_no_order_are_not_looked_for_long),
 		TEST(only_rows_that_were_asked_for_conflict),
 		TEST(a_scan_pauses_where_it_has_read_so_much),
+		TEST(a_note_lasts_as_long_as_the_table_is_what_it_was),
 	};
 
 	return cmocka_run_group_tests_name("table_many", tests, NULL, NULL);
