@@ -271,10 +271,10 @@ cutting_release(struct cutting *c)
 }
 
 /*
- * Looks at the place between the last key and the next one. A piece ends behind about `wanted`
- * keys, half of them more or less, where the place has the fewest bytes: there keys begin that have
- * less in common with those before than others. So groups of keys that begin alike, such as entries
- * of one value, mostly have ranges of their own, whose counters tell how many they are.
+ * Looks at the place between the last key and the next one. A piece has between half of `wanted`
+ * keys and one and a half times as many. Within these bounds it ends at the place that is told by
+ * the fewest bytes, where neighbouring keys have the least in common. So keys that begin alike,
+ * such as entries of one value, mostly get a range of their own, whose counter tells their number.
  */
 static enum status
 cutting_look(struct cutting *c, uint64_t wanted, struct str next)

@@ -671,8 +671,8 @@ edit_guess_winner(struct rev_writer *w, const struct rev_edit *edit, struct pend
 }
 
 /*
- * Issues the first wave's reads of one edit, but those of the branches of a document that may be
- * new, which edits_ask_branches() asks for.
+ * Issues the first wave's reads of one edit. If the document may be new, its branches are not among
+ * them: edits_ask_branches() asks for those of the whole batch.
  */
 static enum status
 edit_begin(struct rev_writer *w, const struct rev_edit *edit, uint8_t *hash, struct pending_edit *p,

@@ -2,7 +2,7 @@
  * Remembers where blocks begin, so that many changes of one collection in one transaction do not
  * look for the same blocks again. Each level has a sorted list of spans. A span is a part of the
  * order in which only one block begins, namely at the beginning of the span. All of it lies in the
- * item's arena. Where the item has a map, that knows the same, and nothing is added here.
+ * item's arena. An item with a map needs no spans: the map tells where blocks begin.
  */
 #include "model/timed/items/item_int.h"
 

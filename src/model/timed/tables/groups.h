@@ -27,8 +27,9 @@ struct table_index_groups_options {
 struct table_index_groups;
 
 /*
- * Of an index that stands for rows. STATUS_UNSUPPORTED: a value of the interval is too long for an
- * entry, so that other rows may lie in it, which have to be read.
+ * Of an index that stands for rows. STATUS_UNSUPPORTED: a value at an end of the interval is too
+ * long for an entry. Entries have only its beginning then, as other values may, so the rows have to
+ * be read.
  */
 MUST_USE enum status table_index_groups_open(struct timed *t, const struct table_index *index,
 					     const struct table_index_groups_options *options,
