@@ -182,6 +182,7 @@ lane_assign(struct js *js, struct lane *lane)
 			continue;
 		}
 		run->began_ns = w->since_ns = js->busy_ns = clock_mono_ns();
+		w->computed_ns = js_process_computed_ns(&w->process);
 		w->sending = true;
 		w->next_to_send = to_send;
 		to_send = w;

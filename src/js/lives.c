@@ -244,13 +244,16 @@ pool_free_dead(struct js *js)
 /*
  * A worker answers after a slice, so one that has taken two computes one document for long. By the
  * priority that all workers have it would take a processor from the server's loops every few
- * milliseconds, and their clients would wait as long for each of those turns.
+ * milliseconds, and their clients would wait as long for each of those turns. One that has not
+ * computed for a slice waits for a processor itself: with a lower priority, and then as a new
+ * worker that has to start, it would wait longer still.
  */
 static void
 worker_give_way(struct js_worker *w, uint64_t now)
 {
 	if (w->gave_way || w->state != JS_WORKER_BUSY ||
-	    now - w->since_ns < LONG_CALL_SLICES * POOL_SLICE_MS * CLOCK_NS_PER_MS)
+	    now - w->since_ns < LONG_CALL_SLICES * POOL_SLICE_MS * CLOCK_NS_PER_MS ||
+	    js_process_computed_ns(&w->process) < w->computed_ns + POOL_SLICE_MS * CLOCK_NS_PER_MS)
 		return;
 	js_process_give_way(&w->process, LONG_CALL_NICE);
 	w->gave_way = true;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "js/bounds.h"
 
 enum {
@@ -131,6 +132,9 @@ js_process_start(const char *path, struct js_process *ret, struct err *err)
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	ret->socket = ends[0];
 	open_statm(ret);
+	/* Without a clock of its own it is never seen to compute, so it keeps its priority. */
+	if (clock_getcpuclockid(ret->pid, &ret->clock) != 0)
+		ret->clock = -1;
 	return STATUS_OK;
 }
 
@@ -150,6 +154,16 @@ js_process_resident_bytes(const struct js_process *p)
 	if (sscanf(text, "%*s %lld", &pages) != 1)
 		return -1;
 	return pages * sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+js_process_computed_ns(const struct js_process *p)
+{
+	struct timespec t;
+
+	if (p->clock == -1 || clock_gettime(p->clock, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000 * CLOCK_NS_PER_MS + (uint64_t)t.tv_nsec;
 }
 
 void

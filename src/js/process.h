@@ -6,14 +6,17 @@
 #ifndef FROND_JS_PROCESS_H
 #define FROND_JS_PROCESS_H
 
+#include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/status.h"
 
 struct js_process {
 	pid_t pid;
-	int socket; /* to speak to it; does not block */
-	int statm;  /* what the system tells of its memory; -1: nothing */
+	int socket;      /* to speak to it; does not block */
+	int statm;       /* what the system tells of its memory; -1: nothing */
+	clockid_t clock; /* of what it has had of processors */
 };
 
 /*
@@ -24,6 +27,9 @@ MUST_USE enum status js_process_start(const char *path, struct js_process *ret, 
 
 /* The memory that it has resident, or -1. */
 int64_t js_process_resident_bytes(const struct js_process *p);
+
+/* The time that it has had of processors, in nanoseconds; 0 if the system does not tell. */
+uint64_t js_process_computed_ns(const struct js_process *p);
 
 /*
  * Lowers its priority to `more` nice values above this process's, at most to the lowest. For good:

@@ -30,10 +30,11 @@ struct js_worker {
 	struct js_process process;
 	enum js_lane lane;
 	enum js_worker_state state;
-	struct js_run *run; /* while it is busy */
-	uint64_t since_ns;  /* in this state */
-	bool gave_way;      /* its priority is lower than that of other workers, for good */
-	uint32_t number;    /* of the last call */
+	struct js_run *run;   /* while it is busy */
+	uint64_t since_ns;    /* in this state */
+	uint64_t computed_ns; /* of processors, when it got its call */
+	bool gave_way;        /* its priority is lower than that of other workers, for good */
+	uint32_t number;      /* of the last call */
 	uint64_t uses;
 	struct js_loaded loaded[JS_CONTEXTS_MOST];
 	size_t loaded_count;

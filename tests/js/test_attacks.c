@@ -702,6 +702,42 @@ a_worker_gives_way_in_a_long_call_and_is_replaced(void **state)
 	fixture_close(&f);
 }
 
+static void *
+short_call_run(void *arg)
+{
+	struct fixture *f = arg;
+	struct fixture own = { .js = f->js, .arena = arena_new(1024 * 1024) };
+
+	(void)attack_once(&own, "function () {}");
+	arena_free(own.arena);
+	return NULL;
+}
+
+static void
+a_worker_without_a_processor_keeps_its_priority(void **state)
+{
+	const int quick = getpriority(PRIO_PROCESS, 0) + 5;
+	struct fixture f;
+	pthread_t thread;
+	long first, second;
+
+	(void)state;
+	open_attacked(&f);
+	(void)attack_once(&f, "function () {}");
+	assert_int_equal(js_workers(f.js, &first, 1), 1);
+	/* As a machine does it that has no processor for it. */
+	assert_int_equal(kill((pid_t)first, SIGSTOP), 0);
+	assert_int_equal(pthread_create(&thread, NULL, short_call_run, &f), 0);
+	usleep(1500 * 1000);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)first), quick < 19 ? quick : 19);
+	assert_int_equal(kill((pid_t)first, SIGCONT), 0);
+	pthread_join(thread, NULL);
+	(void)attack_once(&f, "function () {}");
+	assert_int_equal(js_workers(f.js, &second, 1), 1);
+	assert_int_equal(first, second);
+	fixture_close(&f);
+}
+
 int
 main(void)
 {
@@ -726,6 +762,7 @@ main(void)
 		cmocka_unit_test(a_worker_has_nothing_open_but_its_socket),
 		cmocka_unit_test(a_worker_is_nicer_than_its_server),
 		cmocka_unit_test(a_worker_gives_way_in_a_long_call_and_is_replaced),
+		cmocka_unit_test(a_worker_without_a_processor_keeps_its_priority),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
