@@ -23,6 +23,15 @@
 
 #define CLUSTER_POLL_US 20000
 #define SEEDS_A_TURN    1000
+#define SLOW_SHARE      3
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define IS_SANITIZED false
+#endif
 
 static const char *
 faults(void)
@@ -86,6 +95,12 @@ test_store_is_cluster(void)
 	const char *on = getenv("FROND_TEST_ON");
 
 	return on && strcmp(on, "fdb") == 0;
+}
+
+int
+test_rounds(int quick)
+{
+	return IS_SANITIZED || faults() || test_store_is_cluster() ? quick / SLOW_SHARE : quick;
 }
 
 size_t

@@ -28,6 +28,12 @@ bool test_store_fails(void);
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 
+/*
+ * How many rounds of what is drawn to do: `quick` of them, or a third where each takes longer: with
+ * faults, on a cluster, under a sanitizer. What is drawn differs from run to run.
+ */
+int test_rounds(int quick);
+
 /* The cluster file, or that and "?prefix=…"; the cluster is this program's until it ends. */
 const char *test_store_cluster(void);
 

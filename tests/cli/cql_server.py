@@ -1,17 +1,11 @@
 """Cassandra's door and the Python driver: a server with the door, a session that gives rows as tuples."""
 
-import os
-import sys
-
 try:
     from cassandra import AlreadyExists, InvalidRequest
     from cassandra.cluster import Cluster
     from cassandra.protocol import ConfigurationException, SyntaxException
     from cassandra.query import BatchStatement, SimpleStatement
 except ImportError:
-    # Debian's package is for Debian's interpreter.
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
     AlreadyExists = BatchStatement = Cluster = ConfigurationException = None
     InvalidRequest = SimpleStatement = SyntaxException = None
 

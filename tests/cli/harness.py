@@ -186,12 +186,13 @@ def run_threads(*jobs):
 def until(condition, seconds=120, told=lambda: ""):
     """Waits until the condition holds, and returns its value; fails if it does not for so long, with
     what is told then. A turn counts as a second at most, however long it asked: a machine that stands
-    still for minutes goes on at the next one."""
+    still for minutes goes on at the next one. What takes long to ask, such as a program, is asked less often,
+    so that asking does not take the processors from what is waited for."""
     left = seconds
     started = time.monotonic()
     while not (value := condition()):
         assert left > 0, f"it has not happened within {seconds} seconds {told()}"
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, 3 * (time.monotonic() - started)), 0.75))
         now = time.monotonic()
         left -= min(now - started, 1)
         started = now

@@ -2,17 +2,12 @@
 """What docs/CQL.md lets its readers type, typed as it is printed, and what it says that comes back."""
 
 import doctest
-import os
 import pathlib
 import re
-import sys
 
 try:
     import cassandra
 except ImportError:
-    # Debian's package is for Debian's interpreter.
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
     cassandra = None
 
 from harness import Server, equal, main, test

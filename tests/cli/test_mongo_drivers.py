@@ -1,14 +1,8 @@
 """MongoDB's door through MongoDB's own driver for Python, unchanged: Debian's python3-pymongo."""
 
-import os
-import sys
-
 try:
     import pymongo
 except ImportError:
-    # Debian's package is for Debian's interpreter.
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
     pymongo = None
 
 from harness import equal, main, test

@@ -364,7 +364,9 @@ def what_is_asked_to_be_stale_builds_nothing(cwd):
 
 @test
 def views_are_built_before_they_are_asked(cwd):
-    with Server(cwd, "--no-sync") as server:
+    # One function never ends, and computes for as long as it may.
+    (cwd / "ini").write_text("[couchdb]\nos_process_timeout = 10000\n")
+    with Server(cwd, "--no-sync", "--config", "ini") as server:
         server.request("PUT", "/db")
         fill(server, 10)
         equal(server.request("PUT", "/db/_design/v", BY_N)[0], 201)

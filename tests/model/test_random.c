@@ -401,6 +401,7 @@ run_workload(struct fixture *f, const char *ids)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = test_seed();
+	size_t steps = (size_t)test_rounds(STEPS);
 
 	assert_non_null(w);
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
@@ -409,7 +410,7 @@ run_workload(struct fixture *f, const char *ids)
 	w->bodies = 2;
 	for (int i = 0; i < DOCS; i++)
 		w->trees[i].id = arena_printf(w->f->arena, "%s%d", ids, i);
-	for (int i = 0; i < STEPS; i++) {
+	for (size_t i = 0; i < steps; i++) {
 		if (below(w, 10))
 			transaction(w);
 		else
@@ -421,10 +422,10 @@ run_workload(struct fixture *f, const char *ids)
 	print_message("# written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu\n",
 		      w->written, w->conflicts, w->unchanged, w->restarted, w->twins);
 	/* The run went where it was meant to go. */
-	assert_true(w->written > STEPS / 4);
-	assert_true(w->conflicts > STEPS / 10);
-	assert_true(w->unchanged > STEPS / 50);
-	assert_true(w->restarted > STEPS / 200);
+	assert_true(w->written > steps / 4);
+	assert_true(w->conflicts > steps / 10);
+	assert_true(w->unchanged > steps / 50);
+	assert_true(w->restarted > steps / 200);
 	free(w);
 }
 

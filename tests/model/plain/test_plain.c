@@ -1135,11 +1135,12 @@ random_operations_agree_with_a_list(void **state)
 {
 	struct fixture *f = *state;
 	struct rand_seq r = { test_seed() };
+	int rounds = test_rounds(ROUNDS);
 
 	for (size_t c = 0; c < 2; c++) {
 		struct model m = { .arena = arena_new(ARENA_BYTES) };
 
-		for (int i = 0; i < ROUNDS; i++) {
+		for (int i = 0; i < rounds; i++) {
 			random_op(f, &r, &m, collections[c]);
 			if (i % 50 == 0) {
 				assert_int_equal(count_of(f, collections[c]), m.count);

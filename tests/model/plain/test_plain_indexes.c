@@ -26,8 +26,7 @@
 #include "verified.h"
 
 enum {
-	ROUNDS = 500,
-	ROUNDS_CLUSTER = 150, /* where each waits for a commit */
+	ROUNDS = 400,
 	BUILD_DOCS = 300,
 	THREAD_WRITES = 400,
 	THREAD_WRITES_CLUSTER = 150,
@@ -638,7 +637,7 @@ random_operations_leave_indexes_well(void **state)
 {
 	struct fixture *f = *state;
 	struct random r = { .f = f, .seq = { test_seed() } };
-	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
+	int rounds = test_rounds(ROUNDS);
 
 	for (size_t c = 0; c < 2; c++) {
 		r.name = collections[c];

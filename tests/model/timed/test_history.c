@@ -171,7 +171,7 @@ past_end(struct past *p)
 static int
 past_rounds(void)
 {
-	return getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 150 : 400;
+	return test_rounds(400);
 }
 
 static void

@@ -762,7 +762,7 @@ random_rounds(struct items *f, struct timed_history_bounds bounds)
 {
 	struct snapshots *s = calloc(1, sizeof(*s));
 	struct rand_seq r = { test_seed() };
-	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 200 : 600;
+	int rounds = test_rounds(500);
 	/* Comparing is most of the work, each item of it a round trip to a cluster. */
 	int compared_every = test_store_is_cluster() ? 3 : 1;
 	struct items_model model = { 0 };

@@ -24,7 +24,7 @@ random_operations_agree_with_a_model(void **state)
 	struct items *f = *state;
 	struct rand_seq r = { test_seed() };
 	struct items_model model = { 0 };
-	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 250 : 600;
+	int rounds = test_rounds(600);
 
 	f->packed = 0;
 	for (int i = 0; i < rounds; i++) {

@@ -17,8 +17,7 @@
 #include "store.h"
 
 enum {
-	ROUNDS = 40, /* documents */
-	ROUNDS_CLUSTER = 8,
+	ROUNDS = 40,  /* documents */
 	CHANGES = 40, /* of each, some of them in one transaction */
 	PATH_STEPS = 4,
 	TEXT_BYTES = 1 << 20,
@@ -266,7 +265,7 @@ random_changes_agree(void **state)
 	struct arena *arena = arena_new(SIZE_MAX);
 	struct items *f = *state;
 	struct rand_seq r = { test_seed() };
-	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
+	int rounds = test_rounds(ROUNDS);
 
 	while (rounds-- > 0) {
 		struct arena_mark mark = arena_mark(arena);

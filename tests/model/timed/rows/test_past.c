@@ -562,7 +562,7 @@ every_version_of_every_cell_is_read_as_it_was(void **state)
 	};
 	uint64_t first_us;
 	struct step step = { .change = &history };
-	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 250 : 900;
+	int rounds = test_rounds(900);
 	int seen = 0, gone = 0;
 
 	assert_int_equal(world_run(w, &step), STATUS_OK);

@@ -25,7 +25,6 @@ enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
 	START_MS = 1000 * 1000,
 	ROUNDS = 1500,
-	ROUNDS_CLUSTER = 400,
 	SPACE_ROWS = 33, /* as it is stored */
 	SPACE_EXPIRY = 34,
 };
@@ -1023,7 +1022,7 @@ compare_with_model(struct fixture *f)
 static void
 random_operations_leave_what_a_naive_model_has(void **state)
 {
-	int rounds = test_store_is_cluster() ? ROUNDS_CLUSTER : ROUNDS;
+	int rounds = test_rounds(ROUNDS);
 	struct fixture *f = *state;
 	struct rand_seq r = { test_seed() };
 	uint64_t before_us = 0;

@@ -303,7 +303,7 @@ static void
 entries_carry_what_rows_have(void **state)
 {
 	struct world *w = *state;
-	int rounds = getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 100 : 400;
+	int rounds = test_rounds(400);
 
 	for (int i = 0; i < rounds; i++) {
 		w->now_ms += below(w, 500);

@@ -304,7 +304,7 @@ run_rounds(struct world *w, int rounds)
 static int
 rounds_of_test(void)
 {
-	return getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 150 : 400;
+	return test_rounds(400);
 }
 
 static void

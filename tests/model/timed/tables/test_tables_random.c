@@ -1074,7 +1074,7 @@ run_rounds(struct world *w, int rounds)
 static int
 rounds_of_test(void)
 {
-	return getenv("FROND_TEST_FAULTS") || test_store_is_cluster() ? 300 : 1000;
+	return test_rounds(1000);
 }
 
 static void
