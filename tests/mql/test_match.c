@@ -71,6 +71,8 @@ values_are_compared_within_their_kind(void **state)
 		{ "{'a':{'$gte':2,'$lt':3}}", "{'a':3}", false },
 		{ "{'a':{'$lt':5}}", "{'a':{'$numberDouble':'NaN'}}", false },
 		{ "{'a':{'$gte':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", true },
+		{ "{'a':{'$gt':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", false },
+		{ "{'a':{'$lt':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", false },
 		{ "{'a':{'$gte':{'$minKey':1}}}", "{'a':'x'}", true },
 		{ "{'a':{'$lt':{'$maxKey':1}}}", "{'a':[]}", true },
 		{ "{'a':{'b':1}}", "{'a':{'b':1}}", true },

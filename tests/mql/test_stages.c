@@ -390,6 +390,9 @@ windows_are_computed_by_partition(void **state)
 		  "'d':{'$covarianceSamp':['$x','$y']}}}},{'$limit':1}",
 		  "{'x':1,'y':2},{'x':2,'y':4},{'x':3,'y':6},{'x':'a','y':0}",
 		  "{'x':1,'y':2,'c':1.3333333333333333,'d':2.0}" },
+		{ "{'$setWindowFields':{'output':{'c':{'$covariancePop':{'0':'$x','1':'$y'}}}}},"
+		  "{'$limit':1}",
+		  "{'x':1,'y':2},{'x':2,'y':4}", "{'x':1,'y':2,'c':null}" },
 		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{'l':{'$linearFill':'$v'},"
 		  "'c':{'$locf':'$v'}}}}",
 		  "{'t':0},{'t':1,'v':1},{'t':2},{'t':4,'v':null},{'t':5,'v':9},{'t':6}",
