@@ -105,6 +105,15 @@ change_has_its_sequence_as_one_word(void **state)
 	tuple_put_u64(&p.value, 1);
 	tuple_put_str(&p.value, STR("my\"doc"));
 	assert_drawn(&p, "(\"changes\", 02000102030405060708090a0b) = (1, \"my\\\"doc\")");
+
+	/* The highest Incarnation there is, and a number that is none. */
+	p = pair_in(REV_SUBSPACE_CHANGES);
+	tuple_put_u64(&p.key, UINT8_MAX);
+	tuple_put_versionstamp(&p.key, stamp);
+	tuple_put_u64(&p.value, UINT8_MAX + 1);
+	tuple_put_versionstamp(&p.value, stamp);
+	assert_drawn(&p, "(\"changes\", ff000102030405060708090a0b) = "
+			 "(256, versionstamp:000102030405060708090a0b)");
 }
 
 static void

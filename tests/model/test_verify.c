@@ -854,6 +854,9 @@ wrong_counter_of_an_attachment_is_found(void **state)
 	assert_says(f, "attachment_count");
 	set(f, refs.key, STR("\0\0\0\0\0\0\0\0"));
 	assert_says(f, "unreadable_value");
+	/* Less than none. */
+	set(f, refs.key, STR("\1\0\0\0\0\0\0\x80"));
+	assert_says(f, "unreadable_value");
 	clear(f, refs.key);
 	assert_says(f, "attachment_stray attachment_count");
 	set(f, att_key(f, "refs", 'Z', -1), refs.value);
