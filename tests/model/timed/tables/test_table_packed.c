@@ -769,6 +769,39 @@ verify_finds_what_cannot_be_packed(void **state)
 	expect_damage(f, str_of(packed.ptr, 3), "unreadable_value: not a packed row");
 }
 
+/* Puts a value where the elements of the map lie. */
+static enum status
+misplace_body(struct timed *t, void *arg)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	const struct doc_scalar k = number(1);
+	const struct table_key row = { 1, &k, 1 };
+
+	(void)arg;
+	TRY(timed_write_begin(t));
+	TRY(table_key_row(t, &row, &key));
+	TRY(table_key_cell(t, M, NULL, &key));
+	return timed_cell_write(t, buf_str(&key), TIMED_LEAF, &k, (struct timed_expiry){ 0 });
+}
+
+/* What is cleared in the background is no finding; all else is one, also meanwhile. */
+static void
+verify_finds_a_misplaced_value_while_a_column_is_dropped(void **state)
+{
+	struct fixture *f = *state;
+	const struct str c = STR("c");
+	struct table_alteration drop = { .drop = &c, .drop_count = 1 };
+	struct verified v;
+
+	put(f, (struct put){ .inserts = true, .changes = { SET(C, number(2)) } });
+	assert_int_equal(run(f, alter_body, &drop), STATUS_OK);
+	verified_none(f->store);
+	assert_int_equal(run(f, misplace_body, NULL), STATUS_OK);
+	verified_read(f->store, &v);
+	assert_int_equal(v.count, 1);
+	assert_string_equal(v.last, "table_cell: the values of its column do not lie so");
+}
+
 /* ---- The store ---- */
 
 static enum status
@@ -784,6 +817,44 @@ create_body(struct kv_tx *tx, void *arg)
 	(void)arg;
 	TRY(table_keyspace_create(tx, &ks, NULL));
 	return table_create(tx, STR("ks.t"), &t, 0, NULL);
+}
+
+static enum status
+create_counters_body(struct kv_tx *tx, void *arg)
+{
+	static const struct table_column hits[] = {
+		{ .name = TEXT("k"), .kind = TABLE_HASH },
+		{ .name = TEXT("n"), .kind = TABLE_REGULAR, .storage = TABLE_COUNTER },
+	};
+	const struct table_property packed = { STR(TABLE_PROPERTY_PACKED), STR("true") };
+	const struct table_schema t = {
+		.columns = hits, .column_count = 2, .properties = &packed, .property_count = 1
+	};
+
+	(void)arg;
+	return table_create(tx, STR("ks.hits"), &t, 0, NULL);
+}
+
+static enum status
+open_counters_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+	struct catalog_db *db;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.hits"), &db, &f->err));
+	assert_true(table_schema_of(db)->counters);
+	assert_false(table_schema_of(db)->packed);
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static void
+counters_are_not_packed(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(kv_run(f->store, create_counters_body, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run(f->store, open_counters_body, f, NULL, &f->err), STATUS_OK);
 }
 
 static int
@@ -842,6 +913,8 @@ main(void)
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
 		TEST(verify_finds_what_cannot_be_packed),
+		TEST(verify_finds_a_misplaced_value_while_a_column_is_dropped),
+		TEST(counters_are_not_packed),
 	};
 
 	return cmocka_run_group_tests_name("table_packed", tests, NULL, NULL);
