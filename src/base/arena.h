@@ -36,8 +36,8 @@ void arena_set_part(struct arena *a, struct budget_part *part);
 struct budget_part *arena_part(const struct arena *a);
 
 /*
- * The memory is aligned for any type. Returns NULL past the limit, past the budget or when memory
- * is short. arena_zalloc() also clears the memory.
+ * The memory is aligned for any type, and `n` may be 0. Returns NULL past the limit, past the
+ * budget or when memory is short. arena_zalloc() also clears the memory.
  */
 void *arena_alloc(struct arena *a, size_t n);
 void *arena_zalloc(struct arena *a, size_t n);

@@ -46,7 +46,7 @@ catalog_tally_stretches(struct kv_tx *tx, const struct catalog_db *db, size_t li
 
 	*ret_count = 0;
 	TRY(catalog_ranges_read(tx, db, list, arena, &all));
-	*ret = arena_alloc(arena, (all.count + 1) * sizeof(**ret));
+	*ret = arena_alloc(arena, all.count * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;
 	/* Keys that are in no range may be anywhere. */

@@ -228,7 +228,7 @@ diff_make(struct index_writer *writer, const struct index_def *def,
 static enum status
 pairs_ask(struct index_writer *writer, const struct index_pairs *pairs, struct kv_future ***ret)
 {
-	*ret = arena_alloc(writer->work.arena, (pairs->count + 1) * sizeof(**ret));
+	*ret = arena_alloc(writer->work.arena, pairs->count * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < pairs->count; i++)

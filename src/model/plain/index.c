@@ -50,7 +50,7 @@ static enum status
 columns_read(struct str key, struct arena *arena, struct index_def *ret, struct err *err)
 {
 	size_t count = bson_count(key), at = 0;
-	struct index_column *columns = arena_alloc(arena, (count + 1) * sizeof(*columns));
+	struct index_column *columns = arena_alloc(arena, count * sizeof(*columns));
 	struct bson_element e;
 	struct bson_iter i;
 	bool hashed;
@@ -398,7 +398,7 @@ changes_choose(const struct members *m, const struct plain_change *changes, size
 	       struct arena *arena, struct plain_change **ret, size_t *ret_count)
 {
 	*ret_count = 0;
-	*ret = arena_alloc(arena, (count + 1) * sizeof(**ret));
+	*ret = arena_alloc(arena, count * sizeof(**ret));
 	if (!*ret)
 		return STATUS_LIMIT;
 	for (size_t i = 0; i < count; i++) {
@@ -417,7 +417,7 @@ plain_index_update(struct plain *p, const struct bson_value *id, struct str key,
 {
 	const struct index_set *set = index_set_of(p->db);
 	size_t indexes = set ? set->kept_count : 0;
-	bool *untouched = arena_alloc(arena, (indexes + 1) * sizeof(*untouched));
+	bool *untouched = arena_alloc(arena, indexes * sizeof(*untouched));
 	struct members m = { .arena = arena };
 	struct plain_change *chosen;
 	struct str before, after;

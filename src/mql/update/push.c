@@ -171,8 +171,8 @@ static enum status
 push_sort(struct mql *q, const struct mql_push *push, struct mql_tree **nodes, size_t count)
 {
 	const struct push_order order = { push, q->texts };
-	struct push_item *items = arena_zalloc(q->arena, (count + 1) * sizeof(*items));
-	const void **sorted = arena_alloc(q->arena, (count + 1) * sizeof(*sorted));
+	struct push_item *items = arena_zalloc(q->arena, count * sizeof(*items));
+	const void **sorted = arena_alloc(q->arena, count * sizeof(*sorted));
 
 	if (!items || !sorted)
 		return mql_full(q);
@@ -229,7 +229,7 @@ mql_push_run(struct mql *q, const struct mql_modifier *m, struct mql_tree *array
 	     size_t *ret_appended, bool *ret_changed)
 {
 	size_t old = array->count, count = old + bson_count(bson_text(&m->value)), from;
-	struct mql_tree **nodes = arena_alloc(q->arena, (count + 1) * sizeof(*nodes));
+	struct mql_tree **nodes = arena_alloc(q->arena, count * sizeof(*nodes));
 	const struct mql_tree *n = array->first;
 	struct bson_value before, after;
 	size_t same = 0;
