@@ -124,6 +124,7 @@ comparisons_order_all_types(void **state)
 	static const struct expr_case cases[] = {
 		{ "{'$cmp':[1,2]}", "{}", "-1", 0 },
 		{ "{'$cmp':['a',2]}", "{}", "1", 0 },
+		{ "{'$cmp':[2,{'$numberDouble':'2'}]}", "{}", "0", 0 },
 		{ "{'$eq':[1,1.0]}", "{}", "true", 0 },
 		{ "{'$eq':['$a',null]}", "{}", "false", 0 },
 		{ "{'$lt':['$a',null]}", "{}", "true", 0 },
