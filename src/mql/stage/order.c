@@ -2,6 +2,8 @@
  * The order of stages: $match goes in front of stages that do not change what it looks at, so that
  * a source can find by it; a $limit behind a $sort tells the sort how much it has to keep.
  */
+#include <assert.h>
+
 #include "mql/stage/stages_int.h"
 
 /* ---- What a filter reads ---- */
@@ -53,8 +55,8 @@ filter_is_kept(const struct mql_stage *s, struct str filter, size_t depth)
 	struct bson_element e;
 	struct bson_iter i;
 
-	if (depth > MQL_DEPTH)
-		return false;
+	/* A deeper filter has been refused when its stage was compiled. */
+	assert(depth < MQL_DEPTH);
 	for (bson_iter_begin(&i, filter); bson_iter_read(&i, &e);) {
 		step_pause(1);
 		if (!condition_is_kept(s, &e, depth))
