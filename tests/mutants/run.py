@@ -9,6 +9,7 @@ code is 1. README.md has the rules.
 import argparse
 import collections
 import concurrent.futures
+import fcntl
 import itertools
 import json
 import os
@@ -386,7 +387,7 @@ def put_in(wanted, texts, builds):
     builds[0].configure()
 
     def taken(path):
-        return path, schema.without_refused(path, texts[path], by_paths[path], builds[0].commands[path][1],
+        return path, schema.without_refused(path, texts[path], by_paths[path], builds[0].check_command(path),
                                             builds[0].out, tree.COPY / path)
     with concurrent.futures.ThreadPoolExecutor(tree.JOBS) as pool:
         kept = dict(pool.map(taken, by_paths))
@@ -398,6 +399,16 @@ def main():
     options = parse()
     say(f"SEED={options.seed}")
     tree.HOME.mkdir(parents=True, exist_ok=True)
+    with (tree.HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another run is in {tree.HOME}")
+            return 1
+        return run(options)
+
+
+def run(options):
     folders = tree.sources(options.near)
     texts = {path: (tree.TOP / path).read_text() for path in folders}
     changes = [change for path, text in texts.items() for change in lexer.changes_of(path, text)]

@@ -248,6 +248,30 @@ def a_program_holds_all_changes():
     assert schema.source_of("calls.c", formatted, {}) == formatted
 
 
+def what_gcc_alone_finds_in_a_change_is_compiled():
+    """An index that is always beyond its array, and a null pointer that is always followed."""
+    source = ("static int\nf(const int *p)\n{\n\tint room[2] = { 0 };\n\n\tif (!p)\n\t\treturn 0;\n"
+              "\tfor (int i = 0; i < 2; i++)\n\t\troom[i] = *p;\n\treturn room[0];\n}\n")
+    changes = dict(enumerate(lexer.changes_of("f.c", source), 1))
+    assert {"if (p)", "for (int i = 0; i <= 2; i++)"} <= {change.new for change in changes.values()}, changes
+    whole = source + "int g(int a);\nint\ng(int a)\n{\n\treturn f(a ? &a : 0);\n}\n"
+    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Wnull-dereference", "-Werror", "-c", "-o", "/dev/null", "-x", "c", "-"]
+    told = subprocess.run(command, input=schema.source_of("f.c", whole, changes), text=True, capture_output=True)
+    assert told.returncode == 0, told.stderr
+    said = [subprocess.run(command, input=change.apply(whole), text=True, capture_output=True).returncode
+            for change in changes.values()]
+    assert any(said), "gcc warns of none of them"
+
+
+def a_test_runs_in_either_build():
+    test = tree.Test("t", "p", "kv", [f"{tree.PLACES[tree.FAST]}/tests/t", "--builder"],
+                     {"HOME": str(tree.PLACES[tree.FAST]), "OTHER": f"{tree.PLACES[tree.FAST]}er"})
+    fast, sanitized = (tree.Build(kind) for kind in (tree.FAST, tree.SANITIZED))
+    assert test.command_in(fast) == test.command and test.env_in(fast) == test.env
+    assert test.command_in(sanitized) == [f"{tree.PLACES[tree.SANITIZED]}/tests/t", "--builder"]
+    assert test.env_in(sanitized) == {"HOME": str(tree.PLACES[tree.SANITIZED]), "OTHER": test.env["OTHER"]}
+
+
 def what_the_compiler_refuses_is_left_out():
     source = "int\nf(int a, unsigned b)\n{\n\tif (a < 1 || b > 0)\n\t\treturn a + 1;\n\treturn 0;\n}\n"
     changes = dict(enumerate(lexer.changes_of("f.c", source), 1))
@@ -597,6 +621,7 @@ def main():
              a_namesake_is_asked_before_others, a_change_may_be_given_up,
              a_report_tells_rates_by_folders, folders_have_the_longest_name_that_fits, an_even_draw_is_of_each_folder,
              a_draw_may_be_of_some_folders, survivors_are_judged_again, a_program_holds_all_changes,
+             what_gcc_alone_finds_in_a_change_is_compiled, a_test_runs_in_either_build,
              what_the_compiler_refuses_is_left_out, cases_run_alone, a_test_is_asked_once_what_it_meets,
              what_is_slow_comes_last,
              cases_that_fail_alone_run_with_the_others,

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shlex
 import shutil
@@ -28,11 +29,15 @@ HOME = TOP / "build" / "mutants"
 CHOSEN = TOP / "tests" / "mutants" / "chosen.c"
 WRAP = "-Wl,--wrap=_cmocka_run_group_tests"  # of what runs the cases of a test's program
 COPY = HOME / "tree"
-# The second in the place and with the options of the build that `make test` makes, so that a compiler cache knows
-# its objects. What reads or writes beyond an array ends the program: arrays in arenas, too (base/arena.c).
-FAST, SANITIZED = "fast", "asan"
-OPTIONS = {FAST: ["-Dbuildtype=plain", "-Doptimization=1"],
+# Both have the compilers, the options and the places in the tree of builds that `make test` makes: so a compiler
+# cache knows all their objects but those of changed sources.
+FAST, SANITIZED = "gcc", "asan"
+COMPILERS = {FAST: "gcc", SANITIZED: "clang"}
+PLACES = {FAST: COPY / "build", SANITIZED: COPY / "build" / "asan"}
+# With the sanitizers, what reads or writes beyond an array ends the program: arrays in arenas, too (base/arena.c).
+OPTIONS = {FAST: ["--buildtype=release", "-Doptimization=2"],
            SANITIZED: ["-Db_sanitize=address,undefined", "-Db_lundef=false"]}
+LINKING = {FAST: "", SANITIZED: "-no-pie "}
 LEFT_OUT_OF_COMPILING = {"ccache", "-MD"}
 
 # The folders of sources, and the tests that are theirs, the nearest first: a folder of tests/, or the
@@ -87,6 +92,7 @@ SERVER = "frond"
 FILE_BYTES = 2 << 30
 TEST_SEED = "1"  # of the tests that draw: with a change and without it they do the same
 SKIPPED = 77
+SAID_OF_BUILD = 4000  # the last characters of what a build that fails has said
 # Memory that nobody has written to holds no zeros: what reads too much of an array meets that. The limit
 # is of memory that is in use, since the sanitizer reserves all addresses there are.
 SANITIZER_EXIT = 99
@@ -108,10 +114,10 @@ class Test:
     needed: set = frozenset()  # what is built before it runs
 
     def command_in(self, build):
-        return [word.replace(f"/build/{FAST}", f"/build/{build.kind}") for word in self.command]
+        return [moved_to(build, word) for word in self.command]
 
     def env_in(self, build):
-        return {name: value.replace(f"/build/{FAST}", f"/build/{build.kind}") for name, value in self.env.items()}
+        return {name: moved_to(build, value) for name, value in self.env.items()}
 
     def is_of(self, suite):
         return suite == self.folder or fnmatch.fnmatchcase(f"{self.folder}/{self.name}", suite)
@@ -123,6 +129,11 @@ class Test:
     def is_variant(self):
         """True if it repeats another test over faults, or with another scheme."""
         return bool({"FROND_TEST_FAULTS", "FROND_TEST_SCHEME", "FROND_TEST_INDEXES"} & set(self.env))
+
+
+def moved_to(build, text):
+    """The text, with places in that build for those in the fast one."""
+    return re.sub(f"{re.escape(str(PLACES[FAST]))}(?=/|$)", str(PLACES[build.kind]), text)
 
 
 class Stopped(Exception):
@@ -170,10 +181,9 @@ def copy_tree(changed):
                 there.unlink()
 
 
-def build_env():
+def build_env(kind):
     """A cache of what was compiled, and a fast linker, where these are installed, as tests/run has them."""
-    env = dict(os.environ)
-    env.setdefault("CC", "ccache clang" if shutil.which("ccache") else "clang")
+    env = dict(os.environ, CC=f"ccache {COMPILERS[kind]}" if shutil.which("ccache") else COMPILERS[kind])
     env.setdefault("CCACHE_NOHASHDIR", "1")
     if shutil.which("ld.lld"):
         env.setdefault("CC_LD", "lld")
@@ -185,7 +195,7 @@ class Build:
 
     def __init__(self, kind):
         self.kind = kind
-        self.out = COPY / "build" / kind
+        self.out = PLACES[kind]
         self.lock = threading.Lock()
         self.built = set()
         self.symbols = {}
@@ -197,19 +207,21 @@ class Build:
         chosen = HOME / f"chosen-{state}.o"
         subprocess.run(["clang", "-D_GNU_SOURCE", "-O1", "-fPIC", "-fvisibility=hidden", "-c", "-o", str(chosen),
                         str(CHOSEN)], check=True)
-        link = f"-Dc_link_args=-no-pie {chosen} {WRAP}"
+        link = f"-Dc_link_args={LINKING[self.kind]}{chosen} {WRAP}"
         made = self.out / "build.ninja"
         if not made.exists():
             subprocess.run(["meson", "setup", str(self.out), str(COPY), *OPTIONS[self.kind], link],
-                           env=build_env(), check=True, stdout=subprocess.DEVNULL)
+                           env=build_env(self.kind), check=True, stdout=subprocess.DEVNULL)
         elif chosen.name not in made.read_text():
             subprocess.run(["meson", "configure", str(self.out), link], check=True, stdout=subprocess.DEVNULL)
         self.make("build.ninja")
         self.commands = self.compile_commands()
 
     def make(self, *targets):
-        subprocess.run(["ninja", "-C", str(self.out), "-j", str(JOBS), *sorted(targets)],
-                       env=build_env(), check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(["ninja", "-C", str(self.out), "-j", str(JOBS), *sorted(set(targets))],
+                              env=build_env(self.kind), text=True, stdout=subprocess.PIPE)
+        if done.returncode:
+            raise ValueError(f"{self.out} is not built: {done.stdout[-SAID_OF_BUILD:]}")
 
     def need(self, *targets):
         with self.lock:
@@ -266,6 +278,10 @@ class Build:
                 if file not in self.symbols:
                     self.symbols[file] = defined_by(self.out / file, file == object_)
             return not self.symbols[object_].isdisjoint(self.symbols[test.program])
+
+    def check_command(self, path):
+        """What makes warnings of a source errors: clang's, which sees more in a changed condition than gcc does."""
+        return ["clang", "-Wno-unknown-warning-option", *self.commands[path][1][1:]]
 
     def compiled(self, path, source):
         """The object of a source as the compiler optimises it for good. It is not told the file's name, which an
