@@ -659,6 +659,44 @@ several_columns_are_looked_up_as_keys(void **state)
 		assert_int_equal(reads_of(f, &three) - reads_of(f, &none), three.count);
 }
 
+struct statics_scan {
+	struct fixture *f;
+	bool statics;
+};
+
+static enum status
+statics_scan_body(struct timed *t, void *arg)
+{
+	const struct statics_scan *s = arg;
+	const struct table_scan_options options = { .reverse = true, .statics = s->statics };
+	struct table_scan *scan;
+	struct table_row row;
+	enum status status;
+
+	TRY(table_scan_open(t, &options, &scan));
+	status = table_scan_next(scan, s->f->arena, &row);
+	table_scan_close(scan);
+	return status;
+}
+
+static void
+a_scan_looks_for_no_statics_where_there_are_none(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t reads[2];
+
+	put(f, (struct put){ .inserts = true, .changes = { SET(A, number(1)) } });
+	for (int i = 0; i < 2; i++) {
+		struct statics_scan s = { f, i > 0 };
+		struct work w = { .f = f, .body = statics_scan_body, .arg = &s };
+
+		assert_int_equal(kv_run(f->store, work_run, &w, NULL, &f->err), STATUS_OK);
+		reads[i] = w.cost.reads;
+	}
+	if (!getenv("FROND_TEST_FAULTS"))
+		assert_int_equal(reads[0], reads[1]);
+}
+
 static void
 a_row_that_no_wanted_column_has_is_there(void **state)
 {
@@ -910,6 +948,7 @@ main(void)
 		TEST(a_stamp_unpacks_a_row),
 		TEST(a_map_lies_beside_a_packed_row),
 		TEST(several_columns_are_looked_up_as_keys),
+		TEST(a_scan_looks_for_no_statics_where_there_are_none),
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
 		TEST(verify_finds_what_cannot_be_packed),
