@@ -169,12 +169,15 @@ walk_path(struct walk_path *p, struct str document)
 static void
 walk_keep(struct walk *w, const struct walk_path *paths)
 {
-	int order = 0;
+	if (w->any) {
+		int order = 0;
 
-	for (size_t i = 0; i < w->by->count && w->any && !order; i++)
-		order = compare_value(w->by, i, &paths[i].value, &w->best->values[i], w->q->texts);
-	if (w->any && order >= 0)
-		return;
+		for (size_t i = 0; i < w->by->count && !order; i++)
+			order = compare_value(w->by, i, &paths[i].value, &w->best->values[i],
+					      w->q->texts);
+		if (order >= 0)
+			return;
+	}
 	w->any = true;
 	for (size_t i = 0; i < w->by->count; i++)
 		w->best->values[i] = paths[i].value;
