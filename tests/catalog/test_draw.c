@@ -146,6 +146,14 @@ leaves_show_paths_and_json_values(void **state)
 	tuple_put_str(&p.value, STR("1.10"));
 	tuple_close(&p.value);
 	assert_drawn(&p, "(\"local\") = (1.10)");
+
+	/* What no leaf is. */
+	p = pair_in(REV_SUBSPACE_LOCAL);
+	tuple_open(&p.value);
+	tuple_put_double(&p.value, 1.1);
+	tuple_put_u64(&p.value, 1);
+	tuple_close(&p.value);
+	assert_drawn(&p, "(\"local\") = ((1.1, 1))");
 }
 
 static void
