@@ -17,6 +17,7 @@
 #include "kv/tuple.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/packed.h"
+#include "model/timed/tables/tables_int.h"
 #include "store.h"
 #include "test_tables.h"
 #include "verified.h"
@@ -754,6 +755,55 @@ whoever_reads_columns_meets_their_writers(void **state)
 	assert_int_equal(commit_behind(f, row), STATUS_TX_CONFLICT);
 }
 
+/* Takes the leaf of A out, which has expired, as the sweep does. */
+static enum status
+expired_body(struct timed *t)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	const struct doc_scalar k = number(1);
+	struct timed_cell cell;
+	struct kv_future *asked;
+	struct str value;
+
+	TRY(table_key_row(t, &(struct table_key){ 1, &k, 1 }, &key));
+	TRY(table_key_cell(t, A, NULL, &key));
+	asked = kv_get(t->tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(asked));
+	assert_true(kv_future_value(asked, &value));
+	TRY(timed_cell_parse(value, &cell, t->err));
+	TRY(table_expired_clear(t, buf_str(&key), &cell));
+	kv_future_free(asked);
+	return STATUS_OK;
+}
+
+/* It writes what is packed without A, so it has to meet who packs something else meanwhile. */
+static void
+the_sweep_loses_no_insert(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_db *db;
+	struct kv_tx *tx;
+	struct timed t;
+
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	put(f,
+	    (struct put){ .inserts = true, .changes = { SET(A, number(1)), SET(B, number(2)) } });
+	put(f, (struct put){ .expiry = { TIMED_EXPIRY_AFTER, 1000 },
+			     .changes = { SET(A, number(3)) } });
+	f->now_ms += 1000;
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &f->err),
+			 STATUS_OK);
+	timed_init(&t, tx, db, &f->clock, &f->err);
+	assert_int_equal(expired_body(&t), STATUS_OK);
+	put(f, (struct put){ .inserts = true, .changes = { SET(B, number(4)) } });
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+	expect_row(f, "(1* b=4)");
+}
+
 /* ---- What is wrong ---- */
 
 /* Puts something else at the row's own key; NULL: the schema's flag is gone. */
@@ -951,6 +1001,7 @@ main(void)
 		TEST(a_scan_looks_for_no_statics_where_there_are_none),
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
+		TEST(the_sweep_loses_no_insert),
 		TEST(verify_finds_what_cannot_be_packed),
 		TEST(verify_finds_a_misplaced_value_while_a_column_is_dropped),
 		TEST(counters_are_not_packed),
