@@ -226,6 +226,28 @@ of_two_steps_from_one_place_one_is_written(void **state)
 	world_free(w);
 }
 
+/* An update would be cancelled, since `stop` is set. */
+static void
+what_is_covered_is_not_updated(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct event stop;
+	struct err err = { 0 };
+
+	event_init(&stop);
+	event_set(&stop);
+	put_many(w, 0, FEW);
+	update(w);
+	least = newest(w);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, &stop, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+	world_free(w);
+}
+
 /* ---- Updates that nobody waits for ---- */
 
 /* The first call of the map, which is held until `go`. */
@@ -791,6 +813,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(of_two_steps_from_one_place_one_is_written,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(what_is_covered_is_not_updated, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_lazy_update_has_the_priority_of_requests_and_misses_nothing,
