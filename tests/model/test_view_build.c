@@ -248,6 +248,39 @@ what_is_covered_is_not_updated(void **state)
 	world_free(w);
 }
 
+static enum status
+map_fails(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	  struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	  struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)docs, (void)count, (void)arena, (void)sink, (void)ret_done;
+	(void)err;
+	*ret_error = (struct view_error){ STR("os_process_error"), STR("\"lost\"") };
+	return STATUS_FUNCTION;
+}
+
+static void
+an_update_hands_on_why_its_map_failed(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_functions functions = views_functions;
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+
+	functions.map = map_fails;
+	target.functions = &functions;
+	put_many(w, 0, FEW);
+	least = newest(w);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_FUNCTION);
+	assert_true(str_eq(error.name, STR("os_process_error")));
+	assert_true(str_eq(error.reason, STR("\"lost\"")));
+	world_free(w);
+}
+
 /* ---- Updates that nobody waits for ---- */
 
 /* The first call of the map, which is held until `go`. */
@@ -816,6 +849,8 @@ main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(what_is_covered_is_not_updated, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(an_update_hands_on_why_its_map_failed,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_lazy_update_has_the_priority_of_requests_and_misses_nothing,
 			fixture_setup, fixture_teardown),
