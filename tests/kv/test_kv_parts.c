@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "kv/embedded/atomic.h"
 #include "kv/embedded/gate.h"
 #include "kv/embedded/latest.h"
 #include "kv/embedded/resolver.h"
@@ -228,6 +229,24 @@ latest_writes_cannot_tell_of_ranges_nor_of_too_many_keys(void **state)
 
 /* ---- Spans ---- */
 
+/* One span for all keys that are in and side by side. */
+static void
+assert_spans_are_joined(const struct tree *spans, const bool *in)
+{
+	for (int i = 0; i < KEYS; i++) {
+		bool begins = in[i] && (i == 0 || !in[i - 1]);
+		char scratch[4];
+		const struct tree_node *n = tree_find(spans, key_of(i, scratch));
+		int end = i;
+
+		assert_int_equal(n != NULL, begins);
+		while (begins && end < KEYS && in[end])
+			end++;
+		if (begins)
+			assert_true(str_eq(((const struct span *)n)->end, key_of(end, scratch)));
+	}
+}
+
 static void
 spans_are_sets_of_keys(void **state)
 {
@@ -258,6 +277,7 @@ spans_are_sets_of_keys(void **state)
 			      : span_subtract(&spans, arena, begin_key, end_key));
 		for (int i = from; i < to; i++)
 			in[i] = add;
+		assert_spans_are_joined(&spans, in);
 		for (int i = 0; i < KEYS; i++)
 			assert_int_equal(span_around(&spans, key_of(i, scratch[0])) != NULL, in[i]);
 		if (a >= b)
@@ -269,6 +289,23 @@ spans_are_sets_of_keys(void **state)
 		assert_int_equal(first != NULL, any);
 		assert_int_equal(last != NULL, any);
 	}
+	arena_free(arena);
+}
+
+/* ---- Atomic operations ---- */
+
+static void
+atomic_operations_tell_that_memory_is_short(void **state)
+{
+	const struct str zeros = str_of("\0\0\0\0\0\0\0\0", 8);
+	const struct cell old = { true, STR("\1") };
+	struct arena *arena = arena_new(sizeof(uint32_t));
+	struct cell cell;
+
+	(void)state;
+	assert_int_equal(atomic_apply(KV_ADD, old, zeros, arena, &cell), STATUS_NOMEM);
+	assert_int_equal(atomic_apply(KV_MAX, old, zeros, arena, &cell), STATUS_NOMEM);
+	assert_ok(atomic_apply(KV_BYTE_MAX, old, zeros, arena, &cell));
 	arena_free(arena);
 }
 
@@ -555,6 +592,7 @@ main(void)
 		cmocka_unit_test(latest_writes_give_up_instead_of_searching_long),
 		cmocka_unit_test(latest_writes_cannot_tell_of_ranges_nor_of_too_many_keys),
 		cmocka_unit_test(spans_are_sets_of_keys),
+		cmocka_unit_test(atomic_operations_tell_that_memory_is_short),
 		cmocka_unit_test(resolver_agrees_with_an_array),
 		cmocka_unit_test(resolver_keeps_a_key_once_however_often_it_is_written),
 		cmocka_unit_test(resolver_that_cannot_merge_forgets_or_goes_on),
