@@ -307,11 +307,35 @@ random_changes_agree(void **state)
 	arena_free(arena);
 }
 
+/* As many containers as there may be inside each other, and within them a text in pieces. */
+static void
+the_deepest_document_is_kept(void **state)
+{
+	struct arena *arena = arena_new(SIZE_MAX);
+	struct items *f = *state;
+	char open[JTREE_DEPTH], close[JTREE_DEPTH];
+	struct jtree_node *root, *d;
+	struct step s = { .key = STR("leaves") };
+
+	memset(open, '[', sizeof(open));
+	memset(close, ']', sizeof(close));
+	s.text = arena_printf(arena, "{\"d\":%.*s\"%0*d\"%.*s}", JTREE_DEPTH - 1, open,
+			      TIMED_JSON_PIECE_BYTES + 1, 0, JTREE_DEPTH - 1, close);
+	items_must(f, set_run, &s);
+	assert_int_equal(jtree_read(s.text, arena, &root, NULL), STATUS_OK);
+	assert_int_equal(jtree_member(arena, root, STR("d"), &d), STATUS_OK);
+	assert_same(f, "leaves", d, arena);
+	items_verify(f);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(random_changes_agree, items_setup, items_teardown),
+		cmocka_unit_test_setup_teardown(the_deepest_document_is_kept, items_setup,
+						items_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
