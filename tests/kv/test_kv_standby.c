@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/metric.h"
 #include "base/rand.h"
 #include "fixture.h"
 #include "kv/log.h"
@@ -17,6 +19,7 @@ enum {
 	VALUE_MOST = 3000,
 	ANSWER_BYTES = 64 * 1024,
 	ROOM = 64 * 1024 * 1024,
+	PAUSE_US = 50 * 1000,
 };
 
 struct pair_of_stores {
@@ -447,6 +450,47 @@ a_standby_takes_no_commit_and_completes_watches(void **state)
 	assert_int_equal(kv_log_behind(p->first).ns, 0);
 }
 
+/* For how long a standby has not had all that was committed. */
+static uint64_t
+behind_ns(void)
+{
+	int64_t ns = 0;
+
+	metric_hold();
+	assert_true(metric_sum("frond_followers_behind_seconds", NULL, &ns));
+	metric_release();
+	return (uint64_t)ns;
+}
+
+static void
+ask_at_the_end(struct pair_of_stores *p)
+{
+	buf_clear(&p->records);
+	assert_int_equal(kv_log_read(p->first, STR("one"), kv_log_published(p->first), ANSWER_BYTES,
+				     &p->records, &p->err),
+			 STATUS_OK);
+	assert_int_equal(p->records.len, 0);
+}
+
+/* It is behind since it was last known to have all, and not since it was first seen. */
+static void
+a_standby_is_told_to_be_behind_since_it_had_all(void **state)
+{
+	struct pair_of_stores *p = *state;
+	uint64_t had_all_ns, behind;
+
+	write_some(p, 1);
+	ask_at_the_end(p);
+	usleep(PAUSE_US);
+	had_all_ns = clock_mono_ns();
+	ask_at_the_end(p);
+	assert_int_equal(behind_ns(), 0);
+	write_some(p, 1);
+	behind = behind_ns();
+	assert_true(behind > 0);
+	assert_true(behind <= clock_mono_ns() - had_all_ns);
+}
+
 #define STANDBY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -459,6 +503,7 @@ main(void)
 		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
 		STANDBY_TEST(readers_see_whole_transactions_while_a_standby_follows),
 		STANDBY_TEST(a_standby_takes_no_commit_and_completes_watches),
+		STANDBY_TEST(a_standby_is_told_to_be_behind_since_it_had_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
