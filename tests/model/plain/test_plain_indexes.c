@@ -271,6 +271,32 @@ draw_entries(struct arena *arena, const char *spec, const char *json, struct buf
 }
 
 static void
+arrays_are_gone_through_for_as_many_columns_as_there_may_be(void **state)
+{
+	AUTO(buf_release) struct buf spec = BUF_INIT(10000), drawn = BUF_INIT(10000);
+	AUTO(buf_release) struct buf wanted = BUF_INIT(10000);
+	struct arena *arena = arena_new(SIZE_MAX);
+	enum status status;
+
+	(void)state;
+	buf_append_cstr(&spec, "{\"key\":{\"a\":1");
+	for (int i = 1; i < INDEX_COLUMNS; i++)
+		buf_printf(&spec, ",\"c%d\":1", i);
+	buf_append_cstr(&spec, "}}");
+	buf_append_byte(&spec, 0);
+	for (int n = 1; n <= 2; n++) {
+		buf_printf(&wanted, n == 1 ? "[%d" : ",[%d", n);
+		for (int i = 1; i < INDEX_COLUMNS; i++)
+			buf_append_cstr(&wanted, ",-");
+		buf_append_byte(&wanted, ']');
+	}
+	draw_entries(arena, spec.ptr, "{\"a\":[1,2]}", &drawn, &status);
+	assert_int_equal(status, STATUS_OK);
+	assert_true(str_eq(buf_str(&drawn), buf_str(&wanted)));
+	arena_free(arena);
+}
+
+static void
 arrays_are_gone_through_as_mongodb_does(void **state)
 {
 	static const struct {
@@ -978,6 +1004,7 @@ main(void)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(arrays_are_gone_through_as_mongodb_does),
+		CASE(arrays_are_gone_through_for_as_many_columns_as_there_may_be),
 		CASE(an_untouched_field_costs_no_entry),
 		CASE(values_that_others_have_are_refused),
 		CASE(a_build_that_meets_duplicates_fails_and_names_one),
