@@ -866,6 +866,36 @@ ranges_hold_what_lies_between(void **state)
 
 /* ---- Collations ---- */
 
+#define COLLATED "db.collated"
+
+static enum status
+create_collated_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	return plain_create(tx, STR(COLLATED), PLAIN_PACKED,
+			    doc_of(f->arena, "{" COLLATION("en", 2) "}"), &f->err);
+}
+
+static void
+the_index_of_ids_of_a_collation_is_missed(void **state)
+{
+	const char *missing = "plain_index: there is no index of the _ids by the collation of the "
+			      "collection, so _ids that it holds equal may be there\n";
+	struct fixture *f = *state;
+	struct op drop = { .kind = OP_DROP, .name = COLLATED };
+
+	assert_int_equal(kv_run(f->store, create_collated_body, f, NULL, &f->err), STATUS_OK);
+	assert_says(f, missing);
+	drop.number = create(f, COLLATED,
+			     "{\"key\":{\"_id\":1},\"name\":\"" PLAIN_ID_INDEX
+			     "\"," COLLATION("en", 2) "}");
+	verified_none(f->store);
+	/* It is still defined then, until its entries are cleared. */
+	assert_int_equal(op_run(f->store, f->arena, &drop), STATUS_OK);
+	assert_says(f, missing);
+}
+
 static void
 texts_lie_in_the_order_of_a_collation(void **state)
 {
@@ -1009,6 +1039,7 @@ main(void)
 		CASE(values_that_others_have_are_refused),
 		CASE(a_build_that_meets_duplicates_fails_and_names_one),
 		CASE(ranges_hold_what_lies_between),
+		CASE(the_index_of_ids_of_a_collation_is_missed),
 		CASE(texts_lie_in_the_order_of_a_collation),
 		CASE(a_collation_has_all_of_its_members),
 		CASE(an_index_of_another_icu_is_out_of_use_until_it_is_built_again),
