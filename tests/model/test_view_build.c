@@ -182,6 +182,61 @@ rival_fini(struct rival *r)
 	arena_free(r->arena);
 }
 
+/* A group that begins at the same time as another one. */
+struct newcomer {
+	struct world *w;
+	pthread_barrier_t *start;
+	struct view_design design;
+	uint64_t number;
+};
+
+static void *
+newcomer_main(void *arg)
+{
+	struct newcomer *n = arg;
+	const struct view_build build = { .store = n->w->f->store,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = n->w->f->db->name,
+					  .db_number = n->w->f->db->number,
+					  .design = &n->design };
+	struct arena *arena = arena_new(WORK_BYTES);
+	struct view_record record;
+	struct err err = { 0 };
+
+	pthread_barrier_wait(n->start);
+	assert_int_equal(view_build_state(&build, arena, &record, &err), STATUS_OK);
+	n->number = record.group.number;
+	arena_free(arena);
+	return NULL;
+}
+
+static void
+groups_that_begin_together_have_numbers_of_their_own(void **state)
+{
+	struct world *w = world_new(*state);
+	struct newcomer newcomers[2];
+	pthread_barrier_t start;
+	pthread_t threads[2];
+
+	assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+	for (uint8_t round = 0; round < RIVAL_ROUNDS; round++) {
+		for (uint8_t i = 0; i < 2; i++) {
+			newcomers[i] = (struct newcomer){ .w = w,
+							  .start = &start,
+							  .design = w->design };
+			newcomers[i].design.signature[0] = i;
+			newcomers[i].design.signature[1] = round;
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, newcomer_main, &newcomers[i]), 0);
+		}
+		for (size_t i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		assert_true(newcomers[0].number != newcomers[1].number);
+	}
+	pthread_barrier_destroy(&start);
+	world_free(w);
+}
+
 /* Two batches from one place of the group, which hold other revisions. */
 static void
 of_two_steps_from_one_place_one_is_written(void **state)
@@ -847,6 +902,9 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			groups_that_begin_together_have_numbers_of_their_own, fixture_setup,
+			fixture_teardown),
 		cmocka_unit_test_setup_teardown(what_is_covered_is_not_updated, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(an_update_hands_on_why_its_map_failed,
