@@ -32,7 +32,8 @@ enum {
 	PLAIN_ROUNDS = 30, /* before the first stamp */
 	SHUFFLED = 80,     /* operations in two orders */
 	GRACE_S = 60,
-	SPACE_MARKS = 44, /* as it is stored */
+	SPACE_MARKS = 44,         /* as it is stored */
+	LONG_NUMBER_BYTES = 5000, /* more digits than DOC_KEY_DIGITS */
 };
 
 static uint64_t
@@ -654,6 +655,45 @@ a_stamp_ahead_of_the_clock_outlives_plain_writers(void **state)
 	expect_v(w, 3);
 }
 
+/* The row as a text, without when it was written. */
+static struct str
+row_of(struct world *w, struct buf *ret)
+{
+	struct step s = { .w = w, .out = *ret };
+	struct str at;
+
+	step_run(&s);
+	*ret = s.out;
+	at = buf_str(ret);
+	return str_cut(&at, '@');
+}
+
+/* Of one stamp always the same value wins, also of those that are too long for a key. */
+static void
+a_tie_of_numbers_of_any_length_is_decided(void **state)
+{
+	AUTO(buf_release) struct buf before = BUF_INIT(10000), after = BUF_INIT(10000);
+	char digits[LONG_NUMBER_BYTES];
+	struct op one = put_v(0), other = put_v(0);
+	struct world *w = *state;
+	struct str row;
+
+	memset(digits, 0x11, sizeof(digits));
+	one.changes[0].value = (struct doc_scalar){ .kind = DOC_DECIMAL,
+						    .n = 1,
+						    .text = { digits, sizeof(digits) } };
+	other.changes[0].value = one.changes[0].value;
+	other.changes[0].value.n = 2;
+	(void)run_op(w, stamped(one, 5));
+	(void)run_op(w, stamped(other, 5));
+	row = row_of(w, &before);
+	assert_true(str_eq(row, STR("(0/0/1 v=1")) || str_eq(row, STR("(0/0/1 v=2")));
+	(void)run_op(w, stamped(one, 5));
+	assert_true(str_eq(row_of(w, &after), row));
+	(void)run_op(w, stamped(other, 5));
+	assert_true(str_eq(row_of(w, &after), row));
+}
+
 static enum status
 draw_body(struct timed *t, struct step *s)
 {
@@ -983,6 +1023,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		SHORT(only_tables_with_stamps_pay_for_them),
 		SHORT(a_stamp_ahead_of_the_clock_outlives_plain_writers),
+		SHORT(a_tie_of_numbers_of_any_length_is_decided),
 		SHORT(marks_are_drawn_and_go_after_the_grace),
 		SHORT(a_mark_that_is_made_anew_lasts_anew),
 		SHORT(rows_are_put_back_as_they_were),
