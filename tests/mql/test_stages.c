@@ -7,7 +7,8 @@ enum {
 	RUN_DEFAULT = 0,
 	RUN_SMALL = 1, /* stages have little memory, and may use files */
 	RUN_NO_DISK = 2,
-	RUN_NOWHERE = 3, /* there is no folder for files */
+	RUN_NOWHERE = 3,  /* there is no folder for files */
+	MANY_FIELDS = 40, /* of a $group */
 	STAGE_BYTES = 64 * 1024,
 };
 
@@ -795,6 +796,21 @@ pipelines_are_inside_each_other_up_to_their_limit(void **state)
 	}
 }
 
+/* So many that each of its arrays is too long for some of the arenas that are tried. */
+static void
+a_group_of_many_fields_tells_that_memory_is_short(void **state)
+{
+	struct buf pipeline = BUF_INIT(CASE_BYTES);
+
+	buf_append_cstr(&pipeline, "{'$group':{'_id':null");
+	for (int i = 0; i < MANY_FIELDS; i++)
+		buf_printf(&pipeline, ",'f%d':{'$sum':'$a'}", i);
+	buf_append_cstr(&pipeline, "}}");
+	check_memory(*state, arena_printf(*state, "%.*s", STR_ARG(buf_str(&pipeline))).ptr,
+		     "{'a':1},{'a':2}");
+	buf_release(&pipeline);
+}
+
 static void
 filters_go_to_the_front(void **state)
 {
@@ -973,6 +989,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(pipelines_are_inside_each_other_up_to_their_limit,
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_go_to_the_front, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(a_group_of_many_fields_tells_that_memory_is_short,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(a_group_needs_some_members, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(variables_of_a_merge_are_compiled, case_setup,
