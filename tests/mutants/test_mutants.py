@@ -590,6 +590,7 @@ def what_runs_ends_with_the_run():
             with open(told) as said:
                 room, child = said.read().split()
             assert os.path.isdir(room) and is_running(child)
+            assert os.stat(room).st_mode & 0o777 == 0o755
             running.stop()
             thread.join()
             hang()
