@@ -728,6 +728,7 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$merge':{'into':'x','whenMatched':'bad'}}", MQL_BAD_VALUE },
 		{ "{'$merge':{'into':null}}", 51178 },
 		{ "{'$merge':{'into':'x','on':null}}", 51186 },
+		{ "{'$merge':{'into':'x','on':[]}}", 51187 },
 		{ "{'$merge':{'into':'x','whenMatched':null}}", 51191 },
 		{ "{'$merge':{'into':'x','let':1}}", MQL_TYPE_MISMATCH },
 		{ "{'$merge':{'into':'x','whenNotMatched':1}}", MQL_TYPE_MISMATCH },
