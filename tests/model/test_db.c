@@ -57,6 +57,7 @@ names_are_couchdbs(void **state)
 	(void)state;
 	assert_true(rev_db_name_valid(STR("a")));
 	assert_true(rev_db_name_valid(STR("a0_$()+-/z")));
+	assert_true(rev_db_name_valid(STR("z9a")));
 	assert_true(rev_db_name_valid(STR("_users")));
 	assert_true(rev_db_name_valid(STR("_replicator")));
 	assert_true(rev_db_name_valid(STR("_global_changes")));
