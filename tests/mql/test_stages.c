@@ -387,6 +387,9 @@ windows_are_computed_by_partition(void **state)
 		  "[-1,0]}}}}},{'$unset':'t'}",
 		  "{'t':{'$date':0},'v':1},{'t':{'$date':2000},'v':3}",
 		  "{'v':1,'i':0.0},{'v':3,'i':4.0}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'s':{'$sum':'$a',"
+		  "'window':{'documents':[0,0]}}}}}",
+		  "{'a':1},{'a':2}", "{'a':1,'s':1},{'a':2,'s':2}" },
 		{ "{'$setWindowFields':{'output':{'c':{'$covariancePop':['$x','$y']},"
 		  "'d':{'$covarianceSamp':['$x','$y']}}}},{'$limit':1}",
 		  "{'x':1,'y':2},{'x':2,'y':4},{'x':3,'y':6},{'x':'a','y':0}",
