@@ -368,6 +368,25 @@ cookie_with_any_character_changed_is_absent(void **state)
 	}
 }
 
+/* The signature is of what is in front of that. */
+static void
+cookie_with_another_separator_is_absent(void **state)
+{
+	AUTO(buf_release) struct buf plain = BUF_INIT(1000), again = BUF_INIT(1000);
+	struct fixture *f = *state;
+	struct str value;
+
+	assert_int_equal(auth_make_cookie(f->auth, STR("anna"), NULL, f->arena, &value), STATUS_OK);
+	assert_int_equal(base64_decode(&plain, value, BASE64_URL), STATUS_OK);
+	base64_encode(&again, buf_str(&plain), BASE64_URL);
+	assert_admin(f, none, cookie_header(f, buf_str(&again)), AUTH_METHOD_COOKIE);
+	assert_int_equal(plain.ptr[plain.len - AUTH_DIGEST_BYTES - 1], ':');
+	plain.ptr[plain.len - AUTH_DIGEST_BYTES - 1] = ';';
+	buf_clear(&again);
+	base64_encode(&again, buf_str(&plain), BASE64_URL);
+	assert_anonymous(f, none, cookie_header(f, buf_str(&again)));
+}
+
 static void
 cookie_may_be_in_quotes(void **state)
 {
@@ -813,6 +832,7 @@ main(void)
 		CASE(expired_cookie_is_absent),
 		CASE(cookie_that_is_no_longer_fresh_is_to_be_renewed),
 		CASE(cookie_with_any_character_changed_is_absent),
+		CASE(cookie_with_another_separator_is_absent),
 		CASE(cookie_may_be_in_quotes),
 		CASE(malformed_cookies_are_absent),
 		CASE(cookie_of_someone_unknown_is_absent),
