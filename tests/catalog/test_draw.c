@@ -157,6 +157,16 @@ leaves_show_paths_and_json_values(void **state)
 }
 
 static void
+a_space_without_a_name_is_a_number(void **state)
+{
+	struct pair p = pair_in(REV_SUBSPACE_VIEWS + 1);
+
+	(void)state;
+	tuple_put_str(&p.key, STR("x"));
+	assert_drawn(&p, "(\"subspace 15\", \"x\") = ()");
+}
+
+static void
 long_string_is_cut_between_characters(void **state)
 {
 	struct pair p = pair_in(REV_SUBSPACE_DOCUMENTS);
@@ -270,6 +280,7 @@ main(void)
 		cmocka_unit_test(losing_branch_shows_nulls),
 		cmocka_unit_test(change_has_its_sequence_as_one_word),
 		cmocka_unit_test(leaves_show_paths_and_json_values),
+		cmocka_unit_test(a_space_without_a_name_is_a_number),
 		cmocka_unit_test(long_string_is_cut_between_characters),
 		cmocka_unit_test(counters_are_numbers),
 		cmocka_unit_test(root_and_unknown_subspaces_are_named),
