@@ -212,6 +212,7 @@ struct frond_table {
 	struct frond_index *indexes;
 	int reference_count;
 	struct frond_reference *references;
+	List *uniques; /* of struct frond_unique (unique.c) */
 };
 
 void frond_table_init(void);
@@ -276,6 +277,8 @@ enum frond_private {
 
 /* Tells the planner of unique keys, by its hook (unique.c). */
 void frond_unique_init(void);
+/* Sets a table's list of these, in the current memory context, once all else of it is there. */
+void frond_uniques_load(struct frond_table *t);
 void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,

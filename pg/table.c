@@ -395,6 +395,7 @@ entry_load(struct entry *e, Oid user)
 	indexes_load(rel, c, t);
 	frond_computed_check(t);
 	frond_references_load(e->relid, t);
+	frond_uniques_load(t);
 	MemoryContextSwitchTo(old);
 	relation_close(rel, NoLock);
 	MemoryContextSetParent(memory, CacheMemoryContext);
