@@ -65,6 +65,22 @@ size_estimate(RelOptInfo *rel, const struct frond_table *t, Oid user, bool asks)
 		rel->pages = (BlockNumber)(rel->tuples * ROW_BYTES / BLCKSZ) + 1;
 }
 
+/*
+ * Sets what PostgreSQL estimates of a relation of which one row passes at most. How many rows its
+ * conditions let through is known then, so statistics need not be asked.
+ */
+static void
+size_set_one(PlannerInfo *root, RelOptInfo *rel)
+{
+	List *clauses = rel->baserestrictinfo;
+
+	rel->baserestrictinfo = NIL;
+	set_baserel_size_estimates(root, rel);
+	rel->baserestrictinfo = clauses;
+	cost_qual_eval(&rel->baserestrictcost, clauses, root);
+	rel->rows = 1;
+}
+
 void
 frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
@@ -73,18 +89,19 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	bool is_one;
 
 	frond_push_make(rel, t, NULL, rel->baserestrictinfo, by_key);
-	/* frond_plan_paths() wants it again. */
+	/* frond_plan_paths() and frond_plan_scan() want it again. */
 	rel->fdw_private = by_key;
 	/* One row of one table is one, however many others there are. */
 	is_one = by_key->is_whole_key && frond_push_is_one(by_key);
 	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)),
 		      !is_one || list_length(root->parse->rtable) > 1);
-	set_baserel_size_estimates(root, rel);
-	if (!is_one) {
-		frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
-		is_one = frond_push_is_one(&push);
+	if (is_one) {
+		size_set_one(root, rel);
+		return;
 	}
-	if (is_one)
+	set_baserel_size_estimates(root, rel);
+	frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
+	if (frond_push_is_one(&push))
 		rel->rows = 1;
 }
 
@@ -380,26 +397,40 @@ columns_wanted(RelOptInfo *rel, const struct frond_table *t, List *clauses)
 	return wanted;
 }
 
+/* What a scan of the path asks of frond. `clauses`: without those that name no column. */
+static const struct frond_push *
+push_of_path(RelOptInfo *rel, const struct frond_table *t, const ForeignPath *path, List *clauses)
+{
+	int number = lthird_int(path->fdw_private);
+	struct frond_push *push;
+
+	/* By the key, and with no condition but the relation's own: it is known from its size. */
+	if (!number && !path->path.param_info &&
+	    list_length(clauses) == list_length(rel->baserestrictinfo))
+		return rel->fdw_private;
+	push = palloc(sizeof(*push));
+	frond_push_make(rel, t, number ? frond_index_numbered(t, (uint32)number) : NULL, clauses,
+			push);
+	return push;
+}
+
 ForeignScan *
 frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path, List *tlist,
 		List *clauses, Plan *outer)
 {
 	List *tests, *values, *pushed;
+	const struct frond_push *push;
 	const struct frond_table *t;
-	struct frond_push push;
-	int number;
 
 	if (IS_UPPER_REL(rel))
 		return frond_plan_sums(root, rel, tlist, outer);
 	t = frond_plan_table(root, rel);
 	clauses = extract_actual_clauses(clauses, false);
-	number = lthird_int(path->fdw_private);
-	frond_push_make(rel, t, number ? frond_index_numbered(t, (uint32)number) : NULL, clauses,
-			&push);
-	tests = frond_push_plan(&push, &values, &pushed);
+	push = push_of_path(rel, t, path, clauses);
+	tests = frond_push_plan(push, &values, &pushed);
 	return make_foreignscan(tlist, clauses, rel->relid, values,
 				list_make3(tests, columns_wanted(rel, t, clauses),
 					   list_concat(list_copy(path->fdw_private),
-						       list_make1_int(push.is_whole_key))),
+						       list_make1_int(push->is_whole_key))),
 				NIL, pushed, outer);
 }

@@ -151,6 +151,8 @@ frond_push_equals(const struct frond_column *c, Oid opno, Oid collation)
 static bool
 is_known_before(RelOptInfo *rel, Expr *e)
 {
+	if (IsA(e, Const))
+		return true;
 	return !bms_overlap(pull_varnos(NULL, (Node *)e), rel->relids) &&
 	       !contain_volatile_functions((Node *)e) && !contain_subplans((Node *)e);
 }
