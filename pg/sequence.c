@@ -302,12 +302,25 @@ frond_sequences_forget(struct frows *c, const struct frows_table *t, const char 
 
 /* ---- In the place of nextval() ---- */
 
-/* What calls nextval(), or would: NextValueExpr is an identity column's. */
+/*
+ * What calls nextval(), or would: NextValueExpr is an identity column's. Each query is looked
+ * through, and PostgreSQL's walker is slow with what most of one is made of.
+ */
 static bool
 calls_nextval(Node *node, void *arg)
 {
-	if (!node)
+	ListCell *cell;
+
+	if (!node || IsA(node, Var) || IsA(node, Const) || IsA(node, RangeTblRef))
 		return false;
+	if (IsA(node, TargetEntry))
+		return calls_nextval((Node *)((TargetEntry *)node)->expr, arg);
+	if (IsA(node, List)) {
+		foreach (cell, (List *)node)
+			if (calls_nextval(lfirst(cell), arg))
+				return true;
+		return false;
+	}
 	if (IsA(node, NextValueExpr) ||
 	    (IsA(node, FuncExpr) && ((FuncExpr *)node)->funcid == F_NEXTVAL))
 		return true;
