@@ -132,6 +132,23 @@ can_commit(const QueryDesc *query, Portal portal)
 
 /* ---- Queries that need no transaction ---- */
 
+/* Whether expressions may ask somebody. Columns and constants, which most of them are, do not. */
+static bool
+may_ask(List *expressions)
+{
+	ListCell *cell;
+
+	foreach (cell, expressions) {
+		Node *e = lfirst(cell);
+
+		if (IsA(e, TargetEntry))
+			e = (Node *)((TargetEntry *)e)->expr;
+		if (!IsA(e, Var) && !IsA(e, Const) && contain_mutable_functions(e))
+			return true;
+	}
+	return false;
+}
+
 /* Nothing but the scan, or a LIMIT above it, whose expressions ask nobody. */
 static bool
 is_only_plan(const Plan *top, const Plan *scan)
@@ -143,9 +160,7 @@ is_only_plan(const Plan *top, const Plan *scan)
 	    !contain_mutable_functions(((const Limit *)top)->limitOffset))
 		top = top->lefttree;
 	return top == scan && !scan->initPlan && IsA(scan, ForeignScan) &&
-	       !contain_mutable_functions((Node *)scan->targetlist) &&
-	       !contain_mutable_functions((Node *)scan->qual) &&
-	       !contain_mutable_functions((Node *)foreign->fdw_exprs);
+	       !may_ask(scan->targetlist) && !may_ask(scan->qual) && !may_ask(foreign->fdw_exprs);
 }
 
 bool
