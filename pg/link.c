@@ -68,6 +68,7 @@ struct build {
 };
 
 static HTAB *links;
+static int in_txn_count;   /* of these, in how many a transaction is open */
 static List *made, *drops; /* of struct change, in TopTransactionContext */
 static List *builds;       /* of struct build, likewise */
 static bool local_wrote;
@@ -217,10 +218,17 @@ frond_link_beside(Oid server, Oid user)
 /* ---- Within the transaction ---- */
 
 static void
+link_set_in_txn(struct frond_link *l, bool in_txn)
+{
+	in_txn_count += (int)in_txn - (int)l->in_txn;
+	l->in_txn = in_txn;
+}
+
+static void
 link_begin(struct frond_link *l)
 {
 	frows_begin_later(l->rows, XactReadOnly);
-	l->in_txn = true;
+	link_set_in_txn(l, true);
 	l->wrote = l->met = false;
 	l->bulk_bytes = 0;
 	l->began = GetCurrentTransactionNestLevel();
@@ -356,7 +364,7 @@ part_commit(struct frond_link *l, bool ahead)
 				errmsg("frond: it is not known whether a part was committed"));
 		frond_fail(l->rows);
 	}
-	l->in_txn = false;
+	link_set_in_txn(l, false);
 }
 
 struct frows *
@@ -370,7 +378,7 @@ frond_link_for_schema(Oid server, Oid user)
 		return frond_link_define_within(server, user);
 	if (l->in_txn) {
 		/* Nothing was written, and the next statement may see a later state. */
-		l->in_txn = false;
+		link_set_in_txn(l, false);
 		if (!frows_rollback(l->rows) && frows_is_open(l->rows))
 			frond_fail(l->rows);
 	}
@@ -725,7 +733,7 @@ builds_run(void)
 static void
 link_commit(struct frond_link *l)
 {
-	l->in_txn = false;
+	link_set_in_txn(l, false);
 	if (!l->wrote) {
 		frows_rollback_later(l->rows);
 		return;
@@ -745,6 +753,8 @@ links_commit(void)
 	HASH_SEQ_STATUS all;
 	struct frond_link *l;
 
+	if (!in_txn_count)
+		return;
 	hash_seq_init(&all, links);
 	while ((l = hash_seq_search(&all))) {
 		if (!l->in_txn)
@@ -771,7 +781,7 @@ links_abort(void)
 	while ((l = hash_seq_search(&all))) {
 		if (l->in_txn && l->rows)
 			frows_rollback_later(l->rows);
-		l->in_txn = false;
+		link_set_in_txn(l, false);
 	}
 }
 
@@ -780,14 +790,7 @@ links_abort(void)
 bool
 frond_link_is_used(void)
 {
-	HASH_SEQ_STATUS all;
-	struct frond_link *l;
-	bool used = false;
-
-	hash_seq_init(&all, links);
-	while ((l = hash_seq_search(&all)))
-		used |= l->in_txn;
-	return used;
+	return in_txn_count > 0;
 }
 
 void
@@ -922,7 +925,7 @@ link_roll_back_to(struct frond_link *l, int level)
 	if (l->began >= level && !l->met && frows_is_open(l->rows) &&
 	    strcmp(frows_failure(l->rows)->state, "40001") != 0) {
 		frows_rollback_later(l->rows);
-		l->in_txn = false;
+		link_set_in_txn(l, false);
 		return;
 	}
 	ereport(WARNING,

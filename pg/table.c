@@ -47,7 +47,8 @@ struct entry {
 Oid frond_acting_user;
 
 static HTAB *entries;
-static List *stale; /* of MemoryContext: somebody may still use what is there */
+static bool has_added; /* some entry has rows that this transaction has added */
+static List *stale;    /* of MemoryContext: somebody may still use what is there */
 
 /* ---- Names ---- */
 
@@ -459,6 +460,7 @@ frond_table_wrote(const struct frond_table *t, int rows, int added)
 
 	e->written += rows;
 	e->added += added;
+	has_added |= added != 0;
 }
 
 /* The transaction has ended: what it has added counts, or what it has written is to be asked. */
@@ -468,6 +470,9 @@ estimates_settle(bool committed)
 	HASH_SEQ_STATUS all;
 	struct entry *e;
 
+	if (!has_added)
+		return;
+	has_added = false;
 	hash_seq_init(&all, entries);
 	while ((e = hash_seq_search(&all))) {
 		if (!committed && e->added)
