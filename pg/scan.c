@@ -43,6 +43,7 @@ struct scan_test {
 	enum frond_op op;
 	const struct frond_column *column;
 	struct frond_column value_column; /* of the type that the operator takes */
+	const Const *constant;            /* its value is this one; NULL: that of `expression` */
 	ExprState *expression;            /* NULL: none */
 	struct frows_value value;
 	/* The operator in this execution: all values are on this side of one that the column
@@ -94,7 +95,6 @@ static dlist_head open_scans = DLIST_STATIC_INIT(open_scans);
 static void
 tests_init(struct scan *s, ForeignScanState *node, List *tests, List *values)
 {
-	List *states = ExecInitExprList(values, &node->ss.ps);
 	int next = 0;
 
 	s->test_count = list_length(tests);
@@ -102,6 +102,7 @@ tests_init(struct scan *s, ForeignScanState *node, List *tests, List *values)
 	for (int i = 0; i < s->test_count; i++) {
 		struct scan_test *test = &s->tests[i];
 		List *from = list_nth(tests, i);
+		Expr *value;
 
 		test->place = linitial_int(from);
 		test->op = test->now = lsecond_int(from);
@@ -109,7 +110,11 @@ tests_init(struct scan *s, ForeignScanState *node, List *tests, List *values)
 		test->value = (struct frows_value){ NULL, FROWS_NULL };
 		if (test->op == FROND_NULL || test->op == FROND_NOT_NULL)
 			continue;
-		test->expression = list_nth(states, next++);
+		value = list_nth(values, next++);
+		if (IsA(value, Const))
+			test->constant = (const Const *)value;
+		else
+			test->expression = ExecInitExpr(value, &node->ss.ps);
 		/* Mostly the operator takes what the column has, which is known. */
 		if ((Oid)lfourth_int(from) == test->column->type &&
 		    test->column->kind != FROWS_OTHER)
@@ -321,9 +326,11 @@ test_evaluate(struct scan *s, struct scan_test *test, ExprContext *context)
 	bool is_null;
 	Datum d;
 
-	if (!test->expression)
+	if (!test->constant && !test->expression)
 		return true;
-	d = ExecEvalExpr(test->expression, context, &is_null);
+	is_null = test->constant && test->constant->constisnull;
+	d = test->constant ? test->constant->constvalue
+			   : ExecEvalExpr(test->expression, context, &is_null);
 	if (is_null)
 		return false;
 	if (test->place != FROND_IN)
