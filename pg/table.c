@@ -47,15 +47,25 @@ struct entry {
 Oid frond_acting_user;
 
 static HTAB *entries;
-static bool has_added; /* some entry has rows that this transaction has added */
-static List *stale;    /* of MemoryContext: somebody may still use what is there */
+static struct entry *latest; /* that was looked up; entries stay where they are */
+static bool has_added;       /* some entry has rows that this transaction has added */
+static List *stale;          /* of MemoryContext: somebody may still use what is there */
+
+/* NULL: nobody has asked for the table. A statement asks for one of them several times. */
+static struct entry *
+entry_find(Oid relid)
+{
+	if (!latest || latest->relid != relid)
+		latest = hash_search(entries, &relid, HASH_FIND, NULL);
+	return latest;
+}
 
 /* ---- Names ---- */
 
 bool
 frond_is_table(Oid relid)
 {
-	const struct entry *e = hash_search(entries, &relid, HASH_FIND, NULL);
+	const struct entry *e = entry_find(relid);
 	ForeignServer *server;
 	ForeignDataWrapper *wrapper;
 
@@ -407,12 +417,12 @@ entry_load(struct entry *e, Oid user)
 const struct frond_table *
 frond_table_get(Oid relid, Oid user)
 {
-	struct entry *e;
-	bool found;
+	struct entry *e = entry_find(relid);
 
-	e = hash_search(entries, &relid, HASH_ENTER, &found);
-	if (!found)
+	if (!e) {
+		e = hash_search(entries, &relid, HASH_ENTER, NULL);
 		*e = (struct entry){ .relid = relid };
+	}
 	if (!e->memory)
 		entry_load(e, user);
 	return e->table;
@@ -434,7 +444,7 @@ estimate_is_old(const struct entry *e, TimestampTz now)
 double
 frond_table_rows(const struct frond_table *t, Oid user, bool *ret_exact)
 {
-	struct entry *e = hash_search(entries, &t->relid, HASH_FIND, NULL);
+	struct entry *e = entry_find(t->relid);
 	TimestampTz now = GetCurrentTimestamp();
 
 	if (estimate_is_old(e, now)) {
@@ -456,7 +466,7 @@ frond_table_rows(const struct frond_table *t, Oid user, bool *ret_exact)
 void
 frond_table_wrote(const struct frond_table *t, int rows, int added)
 {
-	struct entry *e = hash_search(entries, &t->relid, HASH_FIND, NULL);
+	struct entry *e = entry_find(t->relid);
 
 	e->written += rows;
 	e->added += added;
