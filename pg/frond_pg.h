@@ -267,13 +267,16 @@ struct frows_value frond_value_copy(struct frows_value v);
 
 /* The lists of a ForeignScan's fdw_private. */
 enum frond_private {
-	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value */
+	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value, … */
 	FROND_PRIVATE_COLUMNS, /* attnums; 0: the hidden key */
 	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, index, whole key */
 	FROND_PRIVATE_SUMS,    /* only of sums: each of them, as sums.c has it */
 	FROND_PRIVATE_CLAUSES, /* only of sums: the tests, as conditions on a table alone */
 	FROND_PRIVATE_GROUPS,  /* likewise: groups, as sums.c has them; NIL: there are none */
 };
+
+/* … and where there are no fdw_recheck_quals, which condition of the plan it is. */
+#define FROND_TEST_PLACE 4
 
 /* Tells the planner of unique keys, by its hook (unique.c). */
 void frond_unique_init(void);

@@ -414,6 +414,30 @@ push_of_path(RelOptInfo *rel, const struct frond_table *t, const ForeignPath *pa
 	return push;
 }
 
+/*
+ * Notes for each test which condition of the plan it is. False: one of them only follows from a
+ * condition.
+ */
+static bool
+note_places(List *tests, List *pushed, List *clauses)
+{
+	List *places = NIL;
+	ListCell *test, *cell;
+
+	foreach (cell, pushed) {
+		int place = 0;
+
+		while (place < list_length(clauses) && list_nth(clauses, place) != lfirst(cell))
+			place++;
+		if (place == list_length(clauses))
+			return false;
+		places = lappend_int(places, place);
+	}
+	forboth(test, tests, cell, places)
+		lfirst(test) = lappend_int(lfirst(test), lfirst_int(cell));
+	return true;
+}
+
 ForeignScan *
 frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path, List *tlist,
 		List *clauses, Plan *outer)
@@ -428,6 +452,9 @@ frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path
 	clauses = extract_actual_clauses(clauses, false);
 	push = push_of_path(rel, t, path, clauses);
 	tests = frond_push_plan(push, &values, &pushed);
+	/* PostgreSQL checks them with all others: they need not be checked again beside these. */
+	if (note_places(tests, pushed, clauses))
+		pushed = NIL;
 	return make_foreignscan(tlist, clauses, rel->relid, values,
 				list_make3(tests, columns_wanted(rel, t, clauses),
 					   list_concat(list_copy(path->fdw_private),

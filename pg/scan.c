@@ -842,6 +842,21 @@ explain_sums(const ForeignScan *plan, const RangeTblEntry *rte, List *context, E
 		ExplainPropertyList("Frond Sums", sums, es);
 }
 
+/* The conditions that the tests are: those that only they are, or conditions of the plan. */
+static List *
+clauses_of_tests(const ForeignScan *plan, List *tests)
+{
+	List *clauses = NIL;
+	ListCell *cell;
+
+	if (plan->fdw_recheck_quals)
+		return plan->fdw_recheck_quals;
+	foreach (cell, tests)
+		clauses = lappend(clauses, list_nth(plan->scan.plan.qual,
+						    list_nth_int(lfirst(cell), FROND_TEST_PLACE)));
+	return clauses;
+}
+
 void
 frond_scan_explain(ForeignScanState *node, ExplainState *es)
 {
@@ -849,7 +864,7 @@ frond_scan_explain(ForeignScanState *node, ExplainState *es)
 	List *tests = list_nth(plan->fdw_private, FROND_PRIVATE_TESTS);
 	List *how = list_nth(plan->fdw_private, FROND_PRIVATE_SCAN);
 	List *context = set_deparse_context_plan(es->deparse_cxt, &plan->scan.plan, NIL);
-	List *key = NIL, *filters = NIL, *clauses = plan->fdw_recheck_quals;
+	List *key = NIL, *filters = NIL, *clauses;
 	bool prefix = list_length(es->rtable) > 1 || es->verbose;
 	const RangeTblEntry *rte = exec_rt_fetch(bms_singleton_member(plan->fs_relids),
 						 node->ss.ps.state);
@@ -860,6 +875,8 @@ frond_scan_explain(ForeignScanState *node, ExplainState *es)
 		clauses = list_nth(plan->fdw_private, FROND_PRIVATE_CLAUSES);
 		context = deparse_context_for(get_rel_name(rte->relid), rte->relid);
 		prefix = false;
+	} else {
+		clauses = clauses_of_tests(plan, tests);
 	}
 	forboth(test, tests, clause, clauses)
 	{
