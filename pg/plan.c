@@ -65,22 +65,6 @@ size_estimate(RelOptInfo *rel, const struct frond_table *t, Oid user, bool asks)
 		rel->pages = (BlockNumber)(rel->tuples * ROW_BYTES / BLCKSZ) + 1;
 }
 
-/*
- * Sets what PostgreSQL estimates of a relation of which one row passes at most. How many rows its
- * conditions let through is known then, so statistics need not be asked.
- */
-static void
-size_set_one(PlannerInfo *root, RelOptInfo *rel)
-{
-	List *clauses = rel->baserestrictinfo;
-
-	rel->baserestrictinfo = NIL;
-	set_baserel_size_estimates(root, rel);
-	rel->baserestrictinfo = clauses;
-	cost_qual_eval(&rel->baserestrictcost, clauses, root);
-	rel->rows = 1;
-}
-
 void
 frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
@@ -95,11 +79,13 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	is_one = by_key->is_whole_key && frond_push_is_one(by_key);
 	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)),
 		      !is_one || list_length(root->parse->rtable) > 1);
+	/* What else there is of an estimate PostgreSQL has made before it has asked. */
 	if (is_one) {
-		size_set_one(root, rel);
+		rel->rows = 1;
 		return;
 	}
-	set_baserel_size_estimates(root, rel);
+	rel->rows = clamp_row_est(rel->tuples * clauselist_selectivity(root, rel->baserestrictinfo,
+								       0, JOIN_INNER, NULL));
 	frond_plan_best(root, rel, t, rel->baserestrictinfo, &push);
 	if (frond_push_is_one(&push))
 		rel->rows = 1;
