@@ -68,9 +68,10 @@ struct build {
 };
 
 static HTAB *links;
-static int in_txn_count;   /* of these, in how many a transaction is open */
-static List *made, *drops; /* of struct change, in TopTransactionContext */
-static List *builds;       /* of struct build, likewise */
+static struct frond_link *latest; /* that was looked up; links stay where they are */
+static int in_txn_count;          /* of these, in how many a transaction is open */
+static List *made, *drops;        /* of struct change, in TopTransactionContext */
+static List *builds;              /* of struct build, likewise */
 static bool local_wrote;
 static int try_level;        /* of the subtransaction that is a try of a statement; 0: none */
 static bool committed_early; /* frond's transaction has, and PostgreSQL's is about to */
@@ -167,20 +168,49 @@ link_open(struct frond_link *l)
 	frond_fail(l->rows);
 }
 
+/* What lies between the fields is hashed, too. */
+static void
+link_key_set(struct link_key *key, Oid server, Oid user, bool beside)
+{
+	memset(key, 0, sizeof(*key));
+	key->server = server;
+	key->user = user;
+	key->beside = beside;
+}
+
+/* NULL: there is none yet. A statement asks for one of them several times. */
 static struct frond_link *
-link_get(Oid server, Oid user, bool beside)
+link_find(Oid server, Oid user, bool beside)
+{
+	struct link_key key;
+
+	if (latest && latest->key.server == server && latest->key.user == user &&
+	    latest->key.beside == beside)
+		return latest;
+	link_key_set(&key, server, user, beside);
+	latest = hash_search(links, &key, HASH_FIND, NULL);
+	return latest;
+}
+
+static struct frond_link *
+link_new(Oid server, Oid user, bool beside)
 {
 	struct link_key key;
 	struct frond_link *l;
-	bool found;
 
-	memset(&key, 0, sizeof(key));
-	key.server = server;
-	key.user = user;
-	key.beside = beside;
-	l = hash_search(links, &key, HASH_ENTER, &found);
-	if (!found)
-		memset((char *)l + sizeof(key), 0, sizeof(*l) - sizeof(key));
+	link_key_set(&key, server, user, beside);
+	l = hash_search(links, &key, HASH_ENTER, NULL);
+	memset((char *)l + sizeof(key), 0, sizeof(*l) - sizeof(key));
+	return l;
+}
+
+static struct frond_link *
+link_get(Oid server, Oid user, bool beside)
+{
+	struct frond_link *l = link_find(server, user, beside);
+
+	if (!l)
+		l = link_new(server, user, beside);
 	if (l->in_txn) {
 		if (!l->rows || !frows_is_open(l->rows))
 			ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
@@ -275,21 +305,10 @@ check_writes(const struct frond_link *l)
 		}
 }
 
-static const struct frond_link *
-link_find(Oid server, Oid user)
-{
-	struct link_key key;
-
-	memset(&key, 0, sizeof(key));
-	key.server = server;
-	key.user = user;
-	return hash_search(links, &key, HASH_FIND, NULL);
-}
-
 bool
 frond_link_is_open(Oid server, Oid user)
 {
-	const struct frond_link *l = link_find(server, user);
+	const struct frond_link *l = link_find(server, user, false);
 
 	return l && l->in_txn;
 }
@@ -297,7 +316,7 @@ frond_link_is_open(Oid server, Oid user)
 bool
 frond_link_has_written(Oid server, Oid user)
 {
-	const struct frond_link *l = link_find(server, user);
+	const struct frond_link *l = link_find(server, user, false);
 
 	return l && l->in_txn && l->wrote;
 }
@@ -325,7 +344,7 @@ frond_link_inside(Oid server, Oid user, bool writes)
 void
 frond_link_refresh_later(Oid server, Oid user)
 {
-	const struct frond_link *l = link_find(server, user);
+	const struct frond_link *l = link_find(server, user, false);
 
 	if (l && l->in_txn)
 		frows_refresh_later(l->rows);
@@ -334,7 +353,7 @@ frond_link_refresh_later(Oid server, Oid user)
 bool
 frond_link_refreshed(Oid server, Oid user)
 {
-	const struct frond_link *l = link_find(server, user);
+	const struct frond_link *l = link_find(server, user, false);
 
 	return !l || !l->in_txn || frows_refreshed(l->rows);
 }
