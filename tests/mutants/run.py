@@ -242,6 +242,13 @@ class Run:
         source = self.texts[change.path]
         return self.fast.compiled(change.path, source) == self.fast.compiled(change.path, change.apply(source))
 
+    def in_turn(self, tests):
+        """What another mutant runs for the first time comes later, so that no mutant waits while there are others."""
+        rest = list(tests)
+        while rest:
+            at = next((i for i, test in enumerate(rest) if not self.reach.is_being_found(test)), 0)
+            yield rest.pop(at)
+
     def judge(self, change):
         if change not in self.numbers:
             return REFUSED, ""
@@ -252,7 +259,7 @@ class Run:
         for build, tests in ((self.fast, programs), (self.sanitized, programs), (self.fast, scripts)):
             if build is self.sanitized and self.is_same(change):
                 return SAME, ""
-            for test in tests if not self.near or build is self.fast else ():
+            for test in self.in_turn(tests if not self.near or build is self.fast else ()):
                 if self.patience and time.monotonic() - begin > self.patience:
                     return OPEN, f"{count} tests passed"
                 cases = self.may_notice(test, change)

@@ -565,6 +565,20 @@ def survivors_are_judged_again():
         assert run.chosen(moved, options, outcomes) == []
 
 
+def nobody_waits_for_a_test_while_there_are_others():
+    tests = [tree.Test(name, "p", "kv", ["p"], {}) for name in "abc"]
+    judged = run_of(tests, {"src/kv/a.c": ["kv"]}, Scripted([]))
+    lock = judged.reach.locks["a"]
+    lock.acquire()
+    turns = judged.in_turn(tests)
+    assert next(turns).name == "b"
+    lock.release()
+    assert [test.name for test in turns] == ["a", "c"]
+    lock.acquire()
+    assert [test.name for test in judged.in_turn(tests[:1])] == ["a"], "the last one is waited for"
+    lock.release()
+
+
 def what_runs_ends_with_the_run():
     """A test that hangs, whose child hangs, too, in a folder of its own."""
     running = tree.Running()
@@ -625,7 +639,7 @@ def main():
              what_gcc_alone_finds_in_a_change_is_compiled, a_test_runs_in_either_build,
              what_the_compiler_refuses_is_left_out, cases_run_alone, a_test_is_asked_once_what_it_meets,
              what_is_slow_comes_last,
-             cases_that_fail_alone_run_with_the_others,
+             cases_that_fail_alone_run_with_the_others, nobody_waits_for_a_test_while_there_are_others,
              what_runs_ends_with_the_run]
     run.say = lambda text: print(f"# {text}")
     failed = 0

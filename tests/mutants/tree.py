@@ -52,7 +52,7 @@ SUITES = {
                 "model/timed/timed_items", "model/plain", "door/couch_db_updates", "door/couch_node",
                 "cli/cli_operate", "cli/cli_move", "cli/cli_config", "cli/cli_metrics",
                 "cli/cli_damage", "cli/cli_rows"],
-    "model/revisioned": ["model", "door/couch_documents", "door/couch_bulk", "door/couch_changes",
+    "model/revisioned": ["model", "catalog/catalog_draw", "door/couch_documents", "door/couch_bulk", "door/couch_changes",
                          "door/couch_attachments", "door/couch_partitions", "door/couch_listing",
                          "door/couch_views", "cli/cli_attachments", "cli/cli_large", "cli/cli_move"],
     "model/timed": ["model/timed", "cli/cli_rows", "cli/cli_redis", "cli/cli_redis_past",
@@ -432,6 +432,11 @@ class Reach:
                     schema.new_table(table)
                     self.found[test.name] = schema.read_table(table) if run_it(table) else None
             return self.found[test.name]
+
+    def is_being_found(self, test):
+        """True if another mutant runs it for that now."""
+        with self.lock:
+            return test.name not in self.found and self.locks[test.name].locked()
 
     def cases(self, test, number, run_it):
         """
