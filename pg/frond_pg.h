@@ -267,7 +267,7 @@ struct frows_value frond_value_copy(struct frows_value v);
 
 /* The lists of a ForeignScan's fdw_private. */
 enum frond_private {
-	FROND_PRIVATE_TESTS,   /* for each test: place, operator, attnum, type of its value, … */
+	FROND_PRIVATE_TESTS, /* for each test: place, operator, attnum, type of its value, clause */
 	FROND_PRIVATE_COLUMNS, /* attnums; 0: the hidden key */
 	FROND_PRIVATE_SCAN,    /* reverse, rows of the first page, index, whole key */
 	FROND_PRIVATE_SUMS,    /* only of sums: each of them, as sums.c has it */
@@ -275,12 +275,15 @@ enum frond_private {
 	FROND_PRIVATE_GROUPS,  /* likewise: groups, as sums.c has them; NIL: there are none */
 };
 
-/* … and where there are no fdw_recheck_quals, which condition of the plan it is. */
-#define FROND_TEST_PLACE 4
+/*
+ * Where a test's list has its clause: the index in the plan's `qual` of the condition that it is.
+ * Plans with fdw_recheck_quals have none, since these are the conditions of their tests.
+ */
+#define FROND_TEST_CLAUSE 4
 
 /* Tells the planner of unique keys, by its hook (unique.c). */
 void frond_unique_init(void);
-/* Sets a table's list of these, in the current memory context, once all else of it is there. */
+/* Sets t->uniques, in the current memory context. All else of the table is there. */
 void frond_uniques_load(struct frond_table *t);
 void frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);

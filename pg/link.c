@@ -68,8 +68,8 @@ struct build {
 };
 
 static HTAB *links;
-static struct frond_link *latest; /* that was looked up; links stay where they are */
-static int in_txn_count;          /* of these, in how many a transaction is open */
+static struct frond_link *latest; /* the link that was looked up last; none is ever removed */
+static int in_txn_count;          /* links with an open transaction */
 static List *made, *drops;        /* of struct change, in TopTransactionContext */
 static List *builds;              /* of struct build, likewise */
 static bool local_wrote;

@@ -79,7 +79,7 @@ frond_plan_size(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	is_one = by_key->is_whole_key && frond_push_is_one(by_key);
 	size_estimate(rel, t, frond_user_of(planner_rt_fetch(rel->relid, root)),
 		      !is_one || list_length(root->parse->rtable) > 1);
-	/* What else there is of an estimate PostgreSQL has made before it has asked. */
+	/* Only rows are estimated here: PostgreSQL has set the width and the cost of conditions. */
 	if (is_one) {
 		rel->rows = 1;
 		return;
@@ -401,25 +401,25 @@ push_of_path(RelOptInfo *rel, const struct frond_table *t, const ForeignPath *pa
 }
 
 /*
- * Notes for each test which condition of the plan it is. False: one of them only follows from a
- * condition.
+ * Adds to each test its clause (FROND_TEST_CLAUSE). False, and nothing is added: a test is none of
+ * the plan's conditions itself, but follows from one.
  */
 static bool
-note_places(List *tests, List *pushed, List *clauses)
+note_clauses(List *tests, List *pushed, List *clauses)
 {
-	List *places = NIL;
+	List *found = NIL;
 	ListCell *test, *cell;
 
 	foreach (cell, pushed) {
-		int place = 0;
+		int at = 0;
 
-		while (place < list_length(clauses) && list_nth(clauses, place) != lfirst(cell))
-			place++;
-		if (place == list_length(clauses))
+		while (at < list_length(clauses) && list_nth(clauses, at) != lfirst(cell))
+			at++;
+		if (at == list_length(clauses))
 			return false;
-		places = lappend_int(places, place);
+		found = lappend_int(found, at);
 	}
-	forboth(test, tests, cell, places)
+	forboth(test, tests, cell, found)
 		lfirst(test) = lappend_int(lfirst(test), lfirst_int(cell));
 	return true;
 }
@@ -439,7 +439,7 @@ frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path
 	push = push_of_path(rel, t, path, clauses);
 	tests = frond_push_plan(push, &values, &pushed);
 	/* PostgreSQL checks them with all others: they need not be checked again beside these. */
-	if (note_places(tests, pushed, clauses))
+	if (note_clauses(tests, pushed, clauses))
 		pushed = NIL;
 	return make_foreignscan(tlist, clauses, rel->relid, values,
 				list_make3(tests, columns_wanted(rel, t, clauses),

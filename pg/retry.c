@@ -132,9 +132,12 @@ can_commit(const QueryDesc *query, Portal portal)
 
 /* ---- Queries that need no transaction ---- */
 
-/* Whether expressions may ask somebody. Columns and constants, which most of them are, do not. */
+/*
+ * Whether a function of these expressions is not immutable, so that it may run a statement itself.
+ * Columns and constants, which most expressions are, have no function.
+ */
 static bool
-may_ask(List *expressions)
+have_mutable_function(List *expressions)
 {
 	ListCell *cell;
 
@@ -160,7 +163,8 @@ is_only_plan(const Plan *top, const Plan *scan)
 	    !contain_mutable_functions(((const Limit *)top)->limitOffset))
 		top = top->lefttree;
 	return top == scan && !scan->initPlan && IsA(scan, ForeignScan) &&
-	       !may_ask(scan->targetlist) && !may_ask(scan->qual) && !may_ask(foreign->fdw_exprs);
+	       !have_mutable_function(scan->targetlist) && !have_mutable_function(scan->qual) &&
+	       !have_mutable_function(foreign->fdw_exprs);
 }
 
 bool

@@ -842,7 +842,7 @@ explain_sums(const ForeignScan *plan, const RangeTblEntry *rte, List *context, E
 		ExplainPropertyList("Frond Sums", sums, es);
 }
 
-/* The conditions that the tests are: those that only they are, or conditions of the plan. */
+/* The condition of each test, from where the plan has it (FROND_TEST_CLAUSE). */
 static List *
 clauses_of_tests(const ForeignScan *plan, List *tests)
 {
@@ -853,7 +853,7 @@ clauses_of_tests(const ForeignScan *plan, List *tests)
 		return plan->fdw_recheck_quals;
 	foreach (cell, tests)
 		clauses = lappend(clauses, list_nth(plan->scan.plan.qual,
-						    list_nth_int(lfirst(cell), FROND_TEST_PLACE)));
+						    list_nth_int(lfirst(cell), FROND_TEST_CLAUSE)));
 	return clauses;
 }
 

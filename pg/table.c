@@ -47,7 +47,7 @@ struct entry {
 Oid frond_acting_user;
 
 static HTAB *entries;
-static struct entry *latest; /* that was looked up; entries stay where they are */
+static struct entry *latest; /* the entry that was looked up last; none is ever removed */
 static bool has_added;       /* some entry has rows that this transaction has added */
 static List *stale;          /* of MemoryContext: somebody may still use what is there */
 

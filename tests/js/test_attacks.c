@@ -643,14 +643,19 @@ a_worker_is_nicer_than_its_server(void **state)
 	fixture_close(&f);
 }
 
-static void *
-long_call_run(void *arg)
-{
-	struct fixture *f = arg;
-	struct fixture own = { .js = f->js, .arena = arena_new(1024 * 1024) };
+/* A call on a thread of its own. */
+struct call_beside {
+	struct js *js;
+	const char *function;
+};
 
-	(void)attack_once(&own,
-			  "function () { for (var n = Date.now(); Date.now() < n + 1500;); }");
+static void *
+call_beside_run(void *arg)
+{
+	const struct call_beside *c = arg;
+	struct fixture own = { .js = c->js, .arena = arena_new(1024 * 1024) };
+
+	(void)attack_once(&own, c->function);
 	arena_free(own.arena);
 	return NULL;
 }
@@ -659,10 +664,13 @@ long_call_run(void *arg)
 static int
 nicest_in_long_call(struct fixture *f, long worker)
 {
+	struct call_beside call = {
+		f->js, "function () { for (var n = Date.now(); Date.now() < n + 1500;); }"
+	};
 	pthread_t thread;
 	int nicest = -20;
 
-	assert_int_equal(pthread_create(&thread, NULL, long_call_run, f), 0);
+	assert_int_equal(pthread_create(&thread, NULL, call_beside_run, &call), 0);
 	/* Until the worker ends, which it does once it has answered. */
 	for (errno = 0; errno == 0; usleep(1000)) {
 		int nice;
@@ -702,21 +710,11 @@ a_worker_gives_way_in_a_long_call_and_is_replaced(void **state)
 	fixture_close(&f);
 }
 
-static void *
-short_call_run(void *arg)
-{
-	struct fixture *f = arg;
-	struct fixture own = { .js = f->js, .arena = arena_new(1024 * 1024) };
-
-	(void)attack_once(&own, "function () {}");
-	arena_free(own.arena);
-	return NULL;
-}
-
 static void
 a_worker_without_a_processor_keeps_its_priority(void **state)
 {
 	const int quick = getpriority(PRIO_PROCESS, 0) + 5;
+	struct call_beside call = { .function = "function () {}" };
 	struct fixture f;
 	pthread_t thread;
 	long first, second;
@@ -725,9 +723,10 @@ a_worker_without_a_processor_keeps_its_priority(void **state)
 	open_attacked(&f);
 	(void)attack_once(&f, "function () {}");
 	assert_int_equal(js_workers(f.js, &first, 1), 1);
-	/* As a machine does it that has no processor for it. */
+	call.js = f.js;
+	/* It computes as little as on a machine that has no processor for it. */
 	assert_int_equal(kill((pid_t)first, SIGSTOP), 0);
-	assert_int_equal(pthread_create(&thread, NULL, short_call_run, &f), 0);
+	assert_int_equal(pthread_create(&thread, NULL, call_beside_run, &call), 0);
 	usleep(1500 * 1000);
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)first), quick < 19 ? quick : 19);
 	assert_int_equal(kill((pid_t)first, SIGCONT), 0);
