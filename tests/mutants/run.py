@@ -95,13 +95,19 @@ class Outcomes:
         with self.path.open("a") as file:
             file.write(json.dumps([*change.fingerprint(), outcome, why]) + "\n")
 
+    def last(self):
+        """{fingerprint: (outcome, why)} of what was judged, the last time that it was."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        return {tuple(fingerprint): (outcome, why) for *fingerprint, outcome, why in map(json.loads, lines)}
+
+    def rest(self, changes):
+        """Those that were not judged yet, and the results of those that were."""
+        last = self.last()
+        return ([change for change in changes if change.fingerprint() not in last],
+                [(change, *last[change.fingerprint()]) for change in changes if change.fingerprint() in last])
+
     def survivors(self):
-        """The fingerprints of changes that have survived, the last time that they were judged."""
-        last = {}
-        for line in self.path.read_text().splitlines() if self.path.exists() else []:
-            *fingerprint, outcome, _ = json.loads(line)
-            last[tuple(fingerprint)] = outcome
-        return {fingerprint for fingerprint, outcome in last.items() if outcome in (SURVIVED, OPEN)}
+        return {fingerprint for fingerprint, (outcome, _) in self.last().items() if outcome in (SURVIVED, OPEN)}
 
 
 def shares_a_word(path, name):
@@ -362,6 +368,8 @@ def parse():
                         help="all changes of a file or a line in the place of drawn ones")
     parser.add_argument("--again", action="store_true",
                         help="the survivors of the runs before, in the place of drawn ones")
+    parser.add_argument("--go-on", action="store_true",
+                        help="what the run before had drawn and not judged, with its --seed and --count")
     parser.add_argument("--patience", type=float, metavar="SECONDS",
                         help="no further test of a change after that; it is then given up, and not counted")
     parser.add_argument("--near", action="store_true",
@@ -424,8 +432,10 @@ def run(options):
         say(f"a reason for what is gone: {' '.join(stale)}")
         return 1
     outcomes = Outcomes(tree.HOME / OUTCOMES_FILE)
-    wanted = chosen(changes, options, outcomes)
-    if not options.again and not options.at:
+    wanted, judged = chosen(changes, options, outcomes), []
+    if options.go_on:
+        wanted, judged = outcomes.rest(wanted)
+    elif not options.again and not options.at:
         outcomes.begin()
     tree.JOBS = options.jobs
     builds = [tree.Build(kind) for kind in (tree.FAST, tree.SANITIZED)]
@@ -439,7 +449,7 @@ def run(options):
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)
-    good = report(all_of_it.results, reasons, all_of_it.unsound, all_of_it.skipped)
+    good = report(judged + all_of_it.results, reasons, all_of_it.unsound, all_of_it.skipped)
     took = time.monotonic() - begin
     done = len(all_of_it.results)
     say(f"{done} of {len(wanted)} drawn with SEED={options.seed} in {took:.0f} s; "

@@ -15,13 +15,6 @@ CASES_MAX, MUTANTS_MAX = 1024, 4096  # chosen.c has the same numbers
 MET_AT = SECONDS_AT + 8 * CASES_MAX
 TABLE_BYTES = MET_AT + CASES_MAX * MUTANTS_MAX
 HEAD = "extern int mutant_chosen;\nextern struct table *mutant_table;\n_Bool mutant_met(int number);\n"
-# What gcc warns of where it optimises, or alone. clang says which changes are left out; the others are for tests.
-GCC_ONLY = ("aggressive-loop-optimizations", "alloc-zero", "array-bounds", "clobbered", "dangling-pointer",
-            "duplicated-cond", "format-overflow", "format-truncation", "free-nonheap-object", "infinite-recursion",
-            "logical-op", "maybe-uninitialized", "nonnull", "null-dereference", "restrict", "return-local-addr",
-            "stringop-overflow", "stringop-overread", "stringop-truncation", "tautological-compare", "type-limits",
-            "uninitialized", "use-after-free")
-QUIET = "\n".join(["#ifndef __clang__", *(f'#pragma GCC diagnostic ignored "-W{name}"' for name in GCC_ONLY), "#endif", ""])
 LABEL = re.compile(r"\bgoto\s+(\w+)\s*;")
 REFUSED = re.compile(r"^mutant-(\d+):.*\berror:", re.MULTILINE)
 
@@ -32,7 +25,7 @@ def source_of(path, source, changes):
         return source
     tokens = lexer.tokens_of(source)
     partners = lexer.brackets_of(tokens)
-    parts, at = [QUIET, HEAD, f'#line 1 "{path}"\n'], 0
+    parts, at = [HEAD, f'#line 1 "{path}"\n'], 0
     for _, first, last in lexer.bodies_of(source, tokens, partners):
         begin, end = tokens[first].end, tokens[last].begin
         inside = {number: change for number, change in changes.items() if begin <= change.begin < end}

@@ -255,11 +255,16 @@ def what_gcc_alone_finds_in_a_change_is_compiled():
     changes = dict(enumerate(lexer.changes_of("f.c", source), 1))
     assert {"if (p)", "for (int i = 0; i <= 2; i++)"} <= {change.new for change in changes.values()}, changes
     whole = source + "int g(int a);\nint\ng(int a)\n{\n\treturn f(a ? &a : 0);\n}\n"
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Wnull-dereference", "-Werror", "-c", "-o", "/dev/null", "-x", "c", "-"]
-    told = subprocess.run(command, input=schema.source_of("f.c", whole, changes), text=True, capture_output=True)
-    assert told.returncode == 0, told.stderr
-    said = [subprocess.run(command, input=change.apply(whole), text=True, capture_output=True).returncode
-            for change in changes.values()]
+    warn = ["-O2", "-Wall", "-Wextra", "-Wnull-dereference", "-Werror", "-c", "-o", "/dev/null"]
+
+    def compiles(text):
+        with tempfile.TemporaryDirectory() as home:
+            there = pathlib.Path(home) / "f.c"
+            there.write_text(text)
+            done = subprocess.run([tree.CC, "gcc", *warn, there], text=True, capture_output=True)
+            return done.returncode == 0 and not done.stderr
+    assert compiles(schema.source_of("f.c", whole, changes))
+    said = [not compiles(change.apply(whole)) for change in changes.values()]
     assert any(said), "gcc warns of none of them"
 
 
@@ -565,6 +570,17 @@ def survivors_are_judged_again():
         assert run.chosen(moved, options, outcomes) == []
 
 
+def an_interrupted_draw_goes_on():
+    changes = lexer.changes_of("src/a.c", SOURCE)[:3]
+    with tempfile.TemporaryDirectory() as home:
+        outcomes = run.Outcomes(pathlib.Path(home) / "outcomes")
+        assert outcomes.rest(changes) == (changes, [])
+        outcomes.begin()
+        outcomes.add(changes[1], run.SURVIVED, "1 tests passed")
+        outcomes.add(changes[1], run.KILLED, "a: not ok 1")
+        assert outcomes.rest(changes) == ([changes[0], changes[2]], [(changes[1], run.KILLED, "a: not ok 1")])
+
+
 def nobody_waits_for_a_test_while_there_are_others():
     tests = [tree.Test(name, "p", "kv", ["p"], {}) for name in "abc"]
     judged = run_of(tests, {"src/kv/a.c": ["kv"]}, Scripted([]))
@@ -635,7 +651,7 @@ def main():
              who_noticed_last_is_asked_first, who_kills_most_a_second_is_asked_first,
              a_namesake_is_asked_before_others, a_change_may_be_given_up,
              a_report_tells_rates_by_folders, folders_have_the_longest_name_that_fits, an_even_draw_is_of_each_folder,
-             a_draw_may_be_of_some_folders, survivors_are_judged_again, a_program_holds_all_changes,
+             a_draw_may_be_of_some_folders, survivors_are_judged_again, an_interrupted_draw_goes_on, a_program_holds_all_changes,
              what_gcc_alone_finds_in_a_change_is_compiled, a_test_runs_in_either_build,
              what_the_compiler_refuses_is_left_out, cases_run_alone, a_test_is_asked_once_what_it_meets,
              what_is_slow_comes_last,

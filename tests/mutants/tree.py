@@ -27,6 +27,7 @@ import schema
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = TOP / "build" / "mutants"
 CHOSEN = TOP / "tests" / "mutants" / "chosen.c"
+CC = TOP / "tests" / "mutants" / "cc"
 WRAP = "-Wl,--wrap=_cmocka_run_group_tests"  # of what runs the cases of a test's program
 COPY = HOME / "tree"
 # Both have the compilers, the options and the places in the tree of builds that `make test` makes: so a compiler
@@ -38,7 +39,7 @@ PLACES = {FAST: COPY / "build", SANITIZED: COPY / "build" / "asan"}
 OPTIONS = {FAST: ["--buildtype=release", "-Doptimization=2"],
            SANITIZED: ["-Db_sanitize=address,undefined", "-Db_lundef=false"]}
 LINKING = {FAST: "", SANITIZED: "-no-pie "}
-LEFT_OUT_OF_COMPILING = {"ccache", "-MD"}
+LEFT_OUT_OF_COMPILING = {str(CC), "-MD"}
 
 # The folders of sources, and the tests that are theirs, the nearest first: a folder of tests/, or the
 # names of tests in it, where most of it is about something else. A source is of the longest that it is in.
@@ -182,8 +183,8 @@ def copy_tree(changed):
 
 
 def build_env(kind):
-    """A cache of what was compiled, and a fast linker, where these are installed, as tests/run has them."""
-    env = dict(os.environ, CC=f"ccache {COMPILERS[kind]}" if shutil.which("ccache") else COMPILERS[kind])
+    """A cache of what was compiled (cc), and a fast linker, where these are installed, as tests/run has them."""
+    env = dict(os.environ, CC=f"{CC} {COMPILERS[kind]}")
     env.setdefault("CCACHE_NOHASHDIR", "1")
     if shutil.which("ld.lld"):
         env.setdefault("CC_LD", "lld")
