@@ -210,6 +210,8 @@ class Build:
                         str(CHOSEN)], check=True)
         link = f"-Dc_link_args={LINKING[self.kind]}{chosen} {WRAP}"
         made = self.out / "build.ninja"
+        if made.exists() and str(CC) not in made.read_text():
+            shutil.rmtree(self.out)
         if not made.exists():
             subprocess.run(["meson", "setup", str(self.out), str(COPY), *OPTIONS[self.kind], link],
                            env=build_env(self.kind), check=True, stdout=subprocess.DEVNULL)
