@@ -44,6 +44,8 @@ END = "<!-- /redis -->"
 SLOW_BEGIN = "<!-- redis, slow syncs: made by `bench/redis.py --sync-ms 5 --publish` -->"
 SLOW_END = "<!-- /redis, slow syncs -->"
 
+# Debian's redis-server is the same program by another name, and in a package that brings a service.
+REDIS_SERVER = shutil.which("redis-server") or shutil.which("redis-check-rdb")
 CLIENTS = 50
 RANGE = 100000
 CALIBRATE = 4000       # commands of the run that tells how many a measured one has
@@ -139,7 +141,7 @@ class Redis(sides.Server):
         self.spawn(["redis-server", "--port", str(self.redis_port), "--bind", "127.0.0.1",
                     "--dir", str(self.directory), "--appendonly", "yes", "--appendfsync",
                     self.fsync, "--save", "", "--auto-aof-rewrite-percentage", "0"],
-                   self.directory / "log", env=self.env)
+                   self.directory / "log", env=self.env, executable=REDIS_SERVER)
 
     def request(self, method, path, body=None):
         with Client(self.redis_port) as client:
@@ -596,8 +598,8 @@ def arguments():
 
 def main():
     options = arguments()
-    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
-        say("bench/redis.py: redis-server and redis-tools are not installed; nothing is measured")
+    if not REDIS_SERVER or not shutil.which("redis-benchmark"):
+        say("bench/redis.py: redis-tools are not installed; nothing is measured")
         return
     bench = Bench(options)
     work = tempfile.mkdtemp(prefix="frond-redis-", dir=options.work)

@@ -15,13 +15,18 @@ import sys
 import threading
 import time
 
-from harness import ENV, Server, Skip, cluster, contains, equal, main, ok, run_threads, seed, test, until
+from harness import ENV, Server, cluster, contains, equal, main, ok, run_threads, seed, test, until
 from resp import Client, Error
 
 DOORS = sys.argv[2] if len(sys.argv) > 2 else None
 FAULTS = os.environ.get("FROND_TEST_FAULTS", "rate=0,delay=0,watch=0")
 ANSWER_S = 300  # for an answer that a busy machine's cluster has to give
 SEED = seed(os.environ.get("FROND_TEST_DEFAULT_SEED", "1"))
+
+
+def test_of_processes(fn):
+    """A test of what the program with three doors is not, several processes, or has not, people."""
+    return fn if DOORS else test(fn)
 
 
 class Door:
@@ -34,8 +39,6 @@ class Door:
         return Client(self.port, **{"timeout": ANSWER_S, **kwargs})
 
     def kill(self):
-        if not self.process:
-            raise Skip("the doors are in one process")
         self.process.stop(signal.SIGKILL)
 
 
@@ -451,11 +454,9 @@ def each_element_of_a_queue_is_taken_once_by_workers_in_all_processes(cwd):
         work(all_doors, 150, None)
 
 
-@test
+@test_of_processes
 def nothing_of_a_queue_is_lost_or_doubled_when_a_process_is_killed(cwd):
     with doors(cwd) as all_doors:
-        if DOORS:
-            raise Skip("the doors are in one process")
         work(all_doors, 150, all_doors[2])
 
 
@@ -629,7 +630,7 @@ def what_one_process_keeps_longer_no_other_one_removes(cwd):
                 equal([client("EXISTS", f"k{n}") for n in range(len(ways))], [1] * len(ways))
 
 
-@test
+@test_of_processes
 def keys_are_removed_though_processes_are_killed(cwd):
     with doors(cwd) as (a, b, c):
         with a.client() as client:
@@ -697,11 +698,9 @@ def clients_of_a_process_wait_for_so_many_keys_and_no_more(cwd):
             equal(c.read(), [b"one more", b"z"])
 
 
-@test
+@test_of_processes
 def a_process_that_falls_behind_the_log_closes_its_subscribers(cwd):
     with doors(cwd) as (a, b, _):
-        if not b.process:
-            raise Skip("the doors are in one process")
         with a.client(timeout=300) as c:
             # The lease of the chore that clears may be the stopped one's: then it takes longer.
             for seconds in (20, 40, 80):
@@ -731,10 +730,8 @@ def a_process_that_falls_behind_the_log_closes_its_subscribers(cwd):
                 equal(sub.read()[2], b"since")
 
 
-@test
+@test_of_processes
 def rules_that_clients_of_one_process_change_hold_in_all(cwd):
-    if DOORS:
-        raise Skip("the doors have no people")
     with doors(cwd) as all_doors, all_doors[0].client() as root:
         root("ACL", "DELUSER", "ann")
         equal(root("ACL", "SETUSER", "ann", "on", ">pear", "~*", "&*", "+@all"), "OK")
@@ -1030,11 +1027,9 @@ def nobody_keeps_what_another_process_has_changed(cwd):
             cache.client.close()
 
 
-@test
+@test_of_processes
 def who_keeps_something_learns_of_changes_though_processes_die_or_stand_still(cwd):
     with doors(cwd) as (a, b, d):
-        if not b.process:
-            raise Skip("the doors are in one process")
         killed, stopped, cache = Cache(a), Cache(b), Cache(d)
         with d.client(timeout=300) as c:
             c("SET", "k", 0)

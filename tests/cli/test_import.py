@@ -396,7 +396,7 @@ def a_redis_comes_with_every_type_and_what_expires(cwd):
 @test
 def a_redis_that_refuses_to_dump_is_read_by_types(cwd):
     if not PROGRAM:
-        raise Skip("there is no redis-server here: apt-get install redis-server")
+        raise Skip("there is no redis-server here: apt-get install redis-tools")
     with redis_pair(cwd) as (source, target), Client(source) as a, Client(target) as b:
         fill_redis(a)
         a("ACL", "SETUSER", "reader", "on", ">pw", "~*", "&*", "+@all", "-dump")
