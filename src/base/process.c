@@ -184,6 +184,14 @@ METRIC_READ(heap_used, METRIC_KIND_GAUGE, "frond_memory_heap_used_bytes", METRIC
 METRIC_READ(heap_free, METRIC_KIND_GAUGE, "frond_memory_heap_free_bytes", METRIC_BYTES,
 	    "Memory that was freed and that malloc keeps for what comes next.", process_heap_free);
 
+int64_t
+process_clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) == 0 ? t.tv_sec * NS_PER_S + t.tv_nsec : -1;
+}
+
 /* ---- Threads ---- */
 
 void
@@ -205,12 +213,9 @@ int64_t
 process_thread_cpu_ns(const struct process_thread *t)
 {
 	int64_t clock = atomic_load(&t->clock);
-	struct timespec cpu;
 
-	/* A thread that ends meanwhile takes its clock with it; then the system refuses. */
-	if (clock == 0 || clock_gettime((clockid_t)(clock - 1 - INT32_MAX), &cpu) != 0)
-		return -1;
-	return cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	/* A thread may end meanwhile, and takes its clock with it. */
+	return clock ? process_clock_ns((clockid_t)(clock - 1 - INT32_MAX)) : -1;
 }
 
 METRIC_READ(resident, METRIC_KIND_GAUGE, "process_resident_memory_bytes", METRIC_BYTES,

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 int64_t process_resident_bytes(void);
 int64_t process_virtual_bytes(void);
@@ -19,6 +20,12 @@ int64_t process_threads(void);
 int64_t process_cpu_ns(void);           /* on all processors together, since the start */
 int64_t process_start_ns(void);         /* wall time since 1970-01-01 UTC */
 int64_t process_context_switches(void); /* of all threads that have ended or run */
+
+/*
+ * Returns the nanoseconds that processors have worked for the thread or the process whose clock this
+ * is, by pthread_getcpuclockid() or clock_getcpuclockid(). -1: it has ended. A call of the system.
+ */
+int64_t process_clock_ns(clockid_t clock);
 
 /*
  * The processor time of one thread. The thread itself begins and ends it, and any thread may ask

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/process.h"
 #include "js/bounds.h"
 
 enum {
@@ -159,11 +159,9 @@ js_process_resident_bytes(const struct js_process *p)
 uint64_t
 js_process_computed_ns(const struct js_process *p)
 {
-	struct timespec t;
+	int64_t ns = p->clock == -1 ? -1 : process_clock_ns(p->clock);
 
-	if (p->clock == -1 || clock_gettime(p->clock, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000 * CLOCK_NS_PER_MS + (uint64_t)t.tv_nsec;
+	return ns < 0 ? 0 : (uint64_t)ns;
 }
 
 void
