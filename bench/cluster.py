@@ -7,7 +7,7 @@ Starts a cluster of one server of its own, and frond in front of it: CouchDB's P
 load, Redis's SET, INCR and GET by redis-benchmark, MongoDB's insert, find and update by mongo_load, _bulk_docs
 and a listing with documents by load. In each round each is measured once, and right before it cluster_raw:
 the reads and writes that the operation cannot do without, by the functions that the engine calls. Views and
-an index are built beside another frond on the embedded engine. With --processes 3 the clients are divided
+an index are built beside another frond on the embedded engine, and beside cluster_raw. With --processes 3 the clients are divided
 among three fronds, each of which has one at least; cluster_raw has as many under way. What is shown are the
 medians of the rounds' ratios, of the rates and of the processor time (of all fronds, or of cluster_raw). The
 results go to bench/results/cluster.json below the build. It needs FoundationDB's programs.
@@ -55,8 +55,11 @@ OPERATIONS = {
 }
 # What is of many documents: how many cluster_raw counts as one, the numbers in flight, the goal of the rate.
 LONG = {"bulk": (100, (1, 4), 1.0), "list": (DOCS, (1,), 0.7)}
-# What is built of all documents, beside a frond on the embedded engine.
+# What is built of all documents, beside a frond on the embedded engine; and what cluster_raw calls that, which
+# has as many documents in a transaction and transactions under way.
 GOAL_BUILT = 0.5
+BUILDS_RAW = {"view-map": "view", "view-count": "view", "index": "index"}
+BUILD_DOCS, BUILD_THREADS = 1000, 2
 BUILDS = {
     "view-map": workloads.ViewBuild("view-map", "a view of a map built, documents"),
     "view-count": workloads.ViewBuild("view-count", "a view with `_count` built, documents", "_count"),
@@ -139,14 +142,14 @@ class Bench:
 
     # -- both sides --
 
-    def raw(self, cluster, operation, in_flight):
+    def raw(self, cluster, operation, in_flight, docs=1):
+        """Of transactions that are of so many documents: documents."""
         done = subprocess.run([str(self.build / "bench" / "cluster_raw"), str(cluster.file), operation,
                                str(in_flight), str(self.o.seconds)], stdout=subprocess.PIPE, text=True,
                               check=False)
         if done.returncode:
             sides.fail(f"cluster_raw {operation} failed")
         found = json.loads(done.stdout)
-        docs = LONG[operation][0] if operation in LONG else 1
         return found["rate"] * docs, found["cpu_us"] / docs
 
     def fronds(self, fronds, name, share):
@@ -165,24 +168,27 @@ class Bench:
             for in_flight in LONG[name][1] if name in LONG else self.o.in_flight:
                 sides_of = self.found.setdefault(name, {}).setdefault(str(in_flight), [])
                 share = max(1, in_flight // len(fronds))
-                raw_rate, raw_cpu = self.raw(cluster, raw, share * len(fronds))
+                raw_rate, raw_cpu = self.raw(cluster, raw, share * len(fronds),
+                                             LONG[name][0] if name in LONG else 1)
                 rate, cpu = self.fronds(fronds, name, share)
                 sides_of.append({"rate": rate, "cpu_us": cpu, "raw_rate": raw_rate, "raw_cpu_us": raw_cpu})
                 say(f"{title}, {in_flight}: {rate:,.0f} a second, raw {raw_rate:,.0f}, "
                     f"{rate / raw_rate:.2f} of it; {cpu:.0f} µs, raw {raw_cpu:.0f}")
 
-    def round_of_builds(self, embedded, frond):
+    def round_of_builds(self, cluster, embedded, frond):
         for name, build in BUILDS.items():
             if not self.wanted(name):
                 continue
+            raw_rate, raw_cpu = self.raw(cluster, BUILDS_RAW[name], BUILD_THREADS, BUILD_DOCS)
             theirs, ours = build.run(self, embedded), build.run(self, frond)
             # Its design document would be a row of the next round's listing.
             frond.drop_index(workloads.READ_DB, workloads.NUMBER)
-            self.found.setdefault(name, {}).setdefault("1", []).append(
-                {"rate": ours["rate"], "cpu_us": ours["cpu_us"],
-                 "raw_rate": theirs["rate"], "raw_cpu_us": theirs["cpu_us"]})
+            for beside, rate, cpu in (("embedded", theirs["rate"], theirs["cpu_us"]), ("raw", raw_rate, raw_cpu)):
+                self.found.setdefault(name, {}).setdefault(beside, []).append(
+                    {"rate": ours["rate"], "cpu_us": ours["cpu_us"], "raw_rate": rate, "raw_cpu_us": cpu})
             say(f"{build.title}: {ours['rate']:,.0f} a second, embedded {theirs['rate']:,.0f}, "
-                f"{ours['rate'] / theirs['rate']:.2f} of it; {ours['cpu_us']:.1f} µs, embedded {theirs['cpu_us']:.1f}")
+                f"{ours['rate'] / theirs['rate']:.2f} of it; {ours['cpu_us']:.1f} µs, embedded {theirs['cpu_us']:.1f}; "
+                f"raw {raw_rate:,.0f}, {ours['rate'] / raw_rate:.2f} of it; {raw_cpu:.1f} µs")
 
     def rows(self, server):
         return DOCS
@@ -210,7 +216,7 @@ class Bench:
                     self.fill_one(embedded, workloads.READ_DB)
                 for _ in range(self.o.rounds):
                     self.round(cluster, fronds)
-                    self.round_of_builds(embedded, fronds[0])
+                    self.round_of_builds(cluster, embedded, fronds[0])
             finally:
                 for frond in [embedded, *fronds]:
                     frond.stop()
@@ -247,7 +253,7 @@ def cell(rounds):
 
 def table_of(found, names, first, title):
     rows = {name: row for name, row in found["rows"].items() if name in names}
-    counts = sorted({n for row in rows.values() for n in row}, key=int)
+    counts = sorted({n for row in rows.values() for n in row}, key=lambda n: (not n.isdigit(), n.zfill(9)))
     out = [f"| {first} | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)] if rows else []
     for name, row in rows.items():
         cells = [cell(row[n]) if n in row else "" for n in counts]
@@ -260,7 +266,7 @@ def table(found):
                    lambda name: OPERATIONS[name][0])
     out += table_of(found, LONG, "of raw's rate; of its processor time",
                     lambda name: f"{OPERATIONS[name][0]} (goal {LONG[name][2]:g})")
-    out += table_of(found, BUILDS, "of the embedded engine's rate; of its processor time",
+    out += table_of(found, BUILDS, "of the rate of the embedded engine, and of raw; of its processor time",
                     lambda name: f"{BUILDS[name].title} (goal {GOAL_BUILT:g})")
     a = found["about"]
     out.append(f"Made by `bench/cluster.py` on {a['date']} at {a['commit']}, {a['processes']} frond in front of "

@@ -68,6 +68,9 @@ static const struct operation operations[] = {
 	  .fresh = true,
 	  .rows = 100 },
 	{ .name = "list", .ranges = 20, .rows = 1000 },
+	/* Steps of builds: documents are read, and what is made of each is written. */
+	{ .name = "index", .ranges = 1, .sets = 1, .bytes = SMALL_BYTES, .rows = 1000 },
+	{ .name = "view", .ranges = 1, .sets = 2, .bytes = SMALL_BYTES, .rows = 1000 },
 };
 
 struct slot {
@@ -171,8 +174,10 @@ slot_begin(struct slot *s)
 
 	if (op->fresh)
 		s->key = KEYS + n;
+	else if (op->rows)
+		s->key = op->sets ? n % KEYS : 0;
 	else
-		s->key = op->rows ? 0 : n * 7919 % KEYS;
+		s->key = n * 7919 % KEYS;
 	s->begun_ns = clock_mono_ns();
 	s->ranges = s->gets = 0;
 	s->commits = false;

@@ -2,11 +2,14 @@
  * What a build of an index needs of documents (index/engine/build.h): where to cut them, and the
  * winners of a stretch with their bodies.
  *
- * Winners are found in REVISIONS, where they carry their Sequences, by snapshot reads. Only those
- * that the build wants get a read conflict: with the winner's key, which every edit of the document
- * rewrites. So neither new documents nor those that are edited all the time stand in the way.
+ * Winners are found in REVISIONS, where they carry their Sequences, by snapshot reads. The
+ * transaction then conflicts with edits of those that the build wants: each rewrites its winner's
+ * key. One range has all that come one after the other, since a range each takes more of a cluster
+ * than the entries do. So documents that are edited all the time are in the way once; new ones are,
+ * between the others, until a step has failed and each winner gets a range of its own.
  */
 #include "catalog/tally.h"
+#include "kv/few.h"
 #include "loop/step.h"
 #include "model/revisioned/indexed_docs.h"
 #include "model/revisioned/revisioned_int.h"
@@ -87,6 +90,11 @@ struct winners {
 	struct rev_want *wants;
 	size_t count;
 	size_t cap;
+	/*
+	 * The keys of the first and the last one of those that have no read conflict yet; empty:
+	 * all have one.
+	 */
+	struct buf *first, *last;
 };
 
 bool
@@ -114,23 +122,37 @@ stretch_bounds(const struct catalog_db *db, const struct index_stretch *stretch,
 	return catalog_key_status(hi);
 }
 
-/* Takes a winner, which becomes a want and a conflict if the build wants it. */
+/* Adds the read conflict with the keys of those that have none. */
+static enum status
+winners_conflict(struct kv_tx *tx, struct winners *w)
+{
+	if (!w->first->len)
+		return STATUS_OK;
+	buf_append_byte(w->last, 0);
+	TRY(buf_status(w->first));
+	TRY(buf_status(w->last));
+	TRY(kv_add_read_conflict_range(tx, buf_str(w->first), buf_str(w->last)));
+	buf_clear(w->first);
+	return STATUS_OK;
+}
+
+/* Takes a winner, which becomes a want if the build wants it. */
 static enum status
 winners_take(struct kv_tx *tx, const struct index_def *def, const struct kv_pair *pair,
-	     struct str id, const struct rev_branch_record *row, struct arena *arena,
+	     struct str id, const struct rev_branch_record *row, bool exact, struct arena *arena,
 	     struct winners *w)
 {
 	struct rev_want *want;
-	char *next;
 
-	if (row->deleted || !rev_id_is_indexed(id) || !index_build_wants(def, &row->seq))
+	if (row->deleted || !rev_id_is_indexed(id))
 		return STATUS_OK;
-	next = arena_bytes(arena, pair->key.len + 1);
-	if (!next)
-		return STATUS_LIMIT;
-	memcpy(next, pair->key.ptr, pair->key.len);
-	next[pair->key.len] = '\0';
-	TRY(kv_add_read_conflict_range(tx, pair->key, str_of(next, pair->key.len + 1)));
+	if (!index_build_wants(def, &row->seq))
+		return winners_conflict(tx, w);
+	if (exact)
+		TRY(winners_conflict(tx, w));
+	if (!w->first->len)
+		buf_set(w->first, pair->key);
+	buf_set(w->last, pair->key);
 	TRY(catalog_array_grow(arena, (void **)&w->wants, sizeof(*w->wants), w->count, &w->cap));
 	want = &w->wants[w->count++];
 	*want = (struct rev_want){ .id = arena_dup(arena, id) };
@@ -161,7 +183,7 @@ winners_scan(struct kv_scan *scan, const struct index_def *def, size_t prefix_le
 		TRY(rev_branch_record_parse(r.rest, pair.value, arena, &row, kv_tx_err(scan->tx)));
 		if (!row.winner)
 			continue;
-		TRY(winners_take(scan->tx, def, &pair, id, &row, arena, w));
+		TRY(winners_take(scan->tx, def, &pair, id, &row, stretch->exact, arena, w));
 		ret->count++;
 		if (ret->count < stretch->limit)
 			continue;
@@ -202,17 +224,20 @@ docs_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_def
 						  .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
-	struct winners w = { 0 };
+	AUTO(buf_release) struct buf first = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf last = BUF_INIT(CATALOG_KEY_BYTES + 1);
+	struct winners w = { .first = &first, .last = &last };
 	struct kv_scan scan;
 	enum status status;
 	size_t prefix_len;
 
 	*ret = (struct index_passed){ 0 };
 	TRY(stretch_bounds(db, stretch, &lo, &hi, &prefix_len));
-	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), &options));
+	TRY(kv_scan_init_few(&scan, tx, buf_str(&lo), buf_str(&hi), &options, stretch->limit));
 	status = winners_scan(&scan, def, prefix_len, stretch, arena, &w, ret);
 	kv_scan_release(&scan);
 	TRY(status);
+	TRY(winners_conflict(tx, &w));
 	return winners_visit(tx, db, &w, arena, visitor, arg);
 }
 
