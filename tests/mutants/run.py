@@ -36,6 +36,7 @@ SCRIPT_SECONDS, PROGRAM_SECONDS, LEAST_SECONDS = 20.0, 2.0, 0.3  # of a test tha
 # An assertion of the sources, or a sanitizer, has ended the process.
 ENDED = {f"exit -{int(signal.SIGABRT)}", f"exit {tree.SANITIZER_EXIT}"}
 KNOWN_FILE = "known"  # in tree.HOME: what tests take, and what they kill
+REACH_FILE = "reach"  # in tree.HOME: which changes each test calls, for a run that goes on with the same ones
 OUTCOMES_FILE = "outcomes"  # in tree.HOME: a line for each mutant, written when it is judged
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons"
 KILLED, TIME, SURVIVED, EXCUSED, SAME, REFUSED, OPEN = OUTCOMES = (
@@ -152,11 +153,12 @@ class Known:
 
 
 class Run:
-    def __init__(self, tests, texts, folders, numbers, builds, outcomes=None, known=None, patience=None, near=False):
+    def __init__(self, tests, texts, folders, numbers, builds, outcomes=None, known=None, patience=None, near=False,
+                 reach_file=None):
         """`numbers` of the changes that the builds hold; the compiler has refused the others."""
         self.outcomes, self.known, self.patience = outcomes, known or Known(), patience
         self.near = near
-        self.reach = tree.Reach(builds[0])
+        self.reach = tree.Reach(builds[0], reach_file)
         self.tests, self.texts, self.suites, self.numbers = tests, texts, folders, numbers
         self.fast, self.sanitized = builds
         self.lock = threading.Lock()
@@ -432,20 +434,21 @@ def run(options):
         say(f"a reason for what is gone: {' '.join(stale)}")
         return 1
     outcomes = Outcomes(tree.HOME / OUTCOMES_FILE)
-    wanted, judged = chosen(changes, options, outcomes), []
-    if options.go_on:
-        wanted, judged = outcomes.rest(wanted)
-    elif not options.again and not options.at:
-        outcomes.begin()
+    drawn = chosen(changes, options, outcomes)
+    wanted, judged = outcomes.rest(drawn) if options.go_on else (drawn, [])
+    if not options.go_on:
+        (tree.HOME / REACH_FILE).unlink(missing_ok=True)
+        if not options.again and not options.at:
+            outcomes.begin()
     tree.JOBS = options.jobs
     builds = [tree.Build(kind) for kind in (tree.FAST, tree.SANITIZED)]
-    numbers = put_in(wanted, texts, builds)
+    numbers = put_in(drawn, texts, builds)
     tests = builds[0].tests({suite for change in wanted for suite in folders[change.path]})
     say(f"{len(wanted)} of {len(changes)} changes, {len(tests)} tests")
     builds[0].need(*(target for test in tests for target in test.needed),
                    *(builds[0].commands[change.path][0] for change in numbers))
     all_of_it = Run(tests, texts, folders, numbers, builds, outcomes, Known(tree.HOME / KNOWN_FILE),
-                    options.patience, options.near)
+                    options.patience, options.near, tree.HOME / REACH_FILE)
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     complete = all_of_it.all(wanted, options.jobs)

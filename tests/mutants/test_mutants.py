@@ -363,6 +363,29 @@ def a_test_is_asked_once_what_it_meets():
     assert reach.cases(broken, 1, lambda table: False) == ()
 
 
+def what_a_test_meets_is_kept_while_its_files_are_the_same():
+    told = []
+
+    def run_it(table):
+        told.append(table)
+        with table.open("r+b") as file:
+            file.seek(schema.MET_AT + 2 * schema.MUTANTS_MAX + 1)
+            file.write(b"\1")
+            file.seek(schema.SECONDS_AT + 8 * 2)
+            file.write(struct.pack("d", 1.5))
+        return True
+    with tempfile.TemporaryDirectory() as home:
+        build = argparse.Namespace(out=pathlib.Path(home))
+        (build.out / "p").write_text("program")
+        test, path = tree.Test("kv_a", "p", "kv", ["p"], {}), build.out / "reach"
+        for _ in range(2):
+            reach = tree.Reach(build, path)
+            assert reach.cases(test, 1, run_it) == (2,) and reach.seconds(test, 1) == 1.5
+            assert reach.cases(test, 2, run_it) is None and len(told) == 1
+        (build.out / "p").write_text("another")
+        assert tree.Reach(build, path).cases(test, 1, run_it) == (2,) and len(told) == 2
+
+
 def cases_that_fail_alone_run_with_the_others():
     worker = Scripted([("not ok 2 - b", 1), ("passed", 5)], [("not ok 2 - b", 1)])
     outcome, judged = noticed(worker, cases=(2, 3))
@@ -654,6 +677,7 @@ def main():
              a_draw_may_be_of_some_folders, survivors_are_judged_again, an_interrupted_draw_goes_on, a_program_holds_all_changes,
              what_gcc_alone_finds_in_a_change_is_compiled, a_test_runs_in_either_build,
              what_the_compiler_refuses_is_left_out, cases_run_alone, a_test_is_asked_once_what_it_meets,
+             what_a_test_meets_is_kept_while_its_files_are_the_same,
              what_is_slow_comes_last,
              cases_that_fail_alone_run_with_the_others, nobody_waits_for_a_test_while_there_are_others,
              what_runs_ends_with_the_run]

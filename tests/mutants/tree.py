@@ -415,12 +415,18 @@ def run_test(build, test, limit, number=0, cases=(), table=None):
 class Reach:
     """
     The changes whose functions each test calls, and its cases that call them: others it cannot notice. They are
-    found out by running it once without a change.
+    found out by running it once without a change. `path` is a file that keeps this for other runs, in which the
+    test's files, its program with all changes among them, are the same.
     """
 
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, build, path=None):
+        self.build, self.path = build, path
         self.found = {}  # by tests: the cases of each change, and the seconds of each case
+        self.kept = {}   # by tests' names and their files: the same
+        for line in path.read_text().splitlines() if path and path.exists() else []:
+            name, stamp, met, seconds = json.loads(line)
+            self.kept[name, stamp] = ({int(number): set(cases) for number, cases in met.items()},
+                                      {int(case): took for case, took in seconds.items()})
         self.lock = threading.Lock()
         self.locks = collections.defaultdict(threading.Lock)
 
@@ -430,11 +436,33 @@ class Reach:
             lock = self.locks[test.name]
         with lock:
             if test.name not in self.found:
-                with tempfile.NamedTemporaryFile(prefix="mutant-table-") as file:
-                    table = pathlib.Path(file.name)
-                    schema.new_table(table)
-                    self.found[test.name] = schema.read_table(table) if run_it(table) else None
+                stamp = self.stamp(test)
+                self.found[test.name] = self.kept.get((test.name, stamp)) or self.find(test, stamp, run_it)
             return self.found[test.name]
+
+    def stamp(self, test):
+        """Of the contents of the files that the test's command names."""
+        if not self.path:
+            return None
+        told = hashlib.sha256()
+        for word in test.command:
+            file = self.build.out / word
+            if file.is_file():
+                told.update(file.read_bytes())
+        return told.hexdigest()
+
+    def find(self, test, stamp, run_it):
+        with tempfile.NamedTemporaryFile(prefix="mutant-table-") as file:
+            table = pathlib.Path(file.name)
+            schema.new_table(table)
+            if not run_it(table):
+                return None
+            met, seconds = schema.read_table(table)
+        if self.path:
+            with self.lock, self.path.open("a") as kept:
+                kept.write(json.dumps([test.name, stamp, {number: sorted(cases) for number, cases in met.items()},
+                                       {case: took for case, took in seconds.items() if took}]) + "\n")
+        return met, seconds
 
     def is_being_found(self, test):
         """True if another mutant runs it for that now."""
@@ -456,4 +484,4 @@ class Reach:
         if not found:
             return None
         calling = found[0].get(number, ())
-        return None if 0 in calling else sum(found[1][case] for case in calling)
+        return None if 0 in calling else sum(found[1].get(case, 0) for case in calling)
