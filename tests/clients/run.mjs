@@ -64,6 +64,7 @@ const ctx = {
 	docs: options.full ? all : sample(all, SAMPLE_DOCUMENTS),
 	tmp: fs.mkdtempSync(path.join(os.tmpdir(), 'frond-clients-')),
 };
+process.env.TMPDIR = ctx.tmp; // some clients leave files where the system keeps such
 process.on('exit', () => fs.rmSync(ctx.tmp, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1)); // runs what is to run at an exit
 
