@@ -1,6 +1,9 @@
 #include "base/thread.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,4 +49,11 @@ void
 thread_set_nice(int nice)
 {
 	thread_set(0, &nice);
+}
+
+void
+thread_set_name(const char *name)
+{
+	assert(strlen(name) < THREAD_NAME_BYTES);
+	(void)pthread_setname_np(pthread_self(), name);
 }

@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+enum {
+	THREAD_NAME_BYTES = 16, /* Linux's, with the NUL */
+};
+
 /*
  * Asks that the calling thread gets a processor as soon as it wakes, before threads that compute
  * without a pause: by turns of `ns` (100,000 to 100,000,000), after which others have theirs. Its
@@ -24,5 +28,11 @@ void thread_clear_turn(void);
  * the usual length. A failure is harmless, so none is reported.
  */
 void thread_set_nice(int nice);
+
+/*
+ * The calling thread has this name in what the system shows of it (top -H, /proc), of up to
+ * THREAD_NAME_BYTES - 1 bytes. That of a program's first thread is the program's.
+ */
+void thread_set_name(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "catalog/lease.h"
 #include "kv/log.h"
 #include "loop/wait.h"
@@ -320,6 +321,7 @@ chores_thread_run(void *arg)
 {
 	struct chores_thread *t = arg;
 
+	thread_set_name("chores");
 	watchdog_add(&t->post, "chores", true);
 	while (!event_is_set(&t->stop)) {
 		struct event *const events[] = { &t->stop, &t->hurry };

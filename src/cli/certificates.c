@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/timespec.h"
 #include "cli/manager.h"
 
@@ -122,6 +123,7 @@ certificates_run(void *arg)
 {
 	struct net_tls *tls = arg;
 
+	thread_set_name("certificates");
 	for (;;) {
 		bool asked = certificates_wait(clock_after_ms(CERTIFICATES_WARN_MS));
 

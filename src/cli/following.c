@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "cli/remote.h"
 #include "kv/log.h"
 #include "loop/pause.h"
@@ -402,6 +403,7 @@ beside_run(void *arg)
 	struct err err = { 0 };
 
 	(void)arg;
+	thread_set_name("following");
 	if (following_run(beside.following, false, &err) != STATUS_OK)
 		beside.told(beside.arg, &err);
 	return NULL;

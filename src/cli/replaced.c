@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cli/remote.h"
 #include "doc/json_value.h"
 #include "kv/log.h"
@@ -173,6 +174,7 @@ static void *
 watcher_run(void *arg)
 {
 	(void)arg;
+	thread_set_name("replaced");
 	while (!event_wait(&watcher.stop, clock_after_ms(REPLACED_EVERY_MS))) {
 		struct err err = { 0 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/timespec.h"
 #include "cli/cli.h"
 #include "cli/manager.h"
@@ -122,6 +123,7 @@ stopping_run(void *arg)
 	bool apart;
 	uint64_t end_ns;
 
+	thread_set_name("stopping");
 	stopping_wait(WAIT_FOREVER);
 	manager_tell(MANAGER_STOPPING);
 	end_ns = atomic_load(&stopping.end_ns);

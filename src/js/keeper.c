@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/thread.h"
 #include "js/pool_int.h"
 
 enum {
@@ -219,6 +220,7 @@ keeper_main(void *arg)
 	struct epoll_event events[EVENTS_AT_ONCE];
 	uint64_t rings;
 
+	thread_set_name("js keeper");
 	pthread_mutex_lock(&js->lock);
 	for (;;) {
 		int timeout_ms;

@@ -91,6 +91,7 @@ pool_main(void *arg)
 
 	/* A loop may have started the thread: its short turns are not for work that computes. */
 	thread_clear_turn();
+	thread_set_name(lane == &p->computes ? "pool computes" : "pool blocks");
 	watchdog_add(&post, "pool", true);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/thread.h"
 #include "loop/wait.h"
 
 static struct {
@@ -227,6 +228,7 @@ watchdog_main(void *arg)
 	const struct timespec pause = { .tv_nsec = (long)(WATCHDOG_LOOK_MS * CLOCK_NS_PER_MS) };
 
 	(void)arg;
+	thread_set_name("watchdog");
 	pthread_mutex_lock(&dog.lock);
 	while (!dog.stopping) {
 		uint64_t now = clock_mono_ns();

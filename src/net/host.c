@@ -642,7 +642,10 @@ static void *
 net_loop_main(void *arg)
 {
 	struct net_loop *l = arg;
+	char name[THREAD_NAME_BYTES];
 
+	(void)snprintf(name, sizeof(name), "loop %u", l->index);
+	thread_set_name(name);
 	process_thread_begin(&l->cpu);
 	thread_set_turn(NET_TURN_NS);
 	net_make_contexts(l);

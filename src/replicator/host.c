@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "loop/loop.h"
 #include "loop/pool.h"
 #include "replicator/job.h"
@@ -33,6 +34,7 @@ host_thread(void *arg)
 {
 	struct host *h = arg;
 
+	thread_set_name("replicator");
 	loop_run(&h->loop);
 	return NULL;
 }

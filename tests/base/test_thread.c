@@ -29,6 +29,29 @@ turn_ns(void)
 }
 
 static void *
+named(void *arg)
+{
+	thread_set_name("by another name");
+	assert_int_equal(pthread_getname_np(pthread_self(), arg, THREAD_NAME_BYTES), 0);
+	return NULL;
+}
+
+static void
+a_thread_has_a_name_of_its_own(void **state)
+{
+	char before[THREAD_NAME_BYTES], after[THREAD_NAME_BYTES], name[THREAD_NAME_BYTES];
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_getname_np(pthread_self(), before, sizeof(before)), 0);
+	assert_int_equal(pthread_create(&thread, NULL, named, name), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_getname_np(pthread_self(), after, sizeof(after)), 0);
+	assert_string_equal(name, "by another name");
+	assert_string_equal(after, before);
+}
+
+static void *
 background(void *arg)
 {
 	uint64_t *ret = arg;
@@ -78,6 +101,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thread_has_a_name_of_its_own),
 		cmocka_unit_test(a_turn_is_inherited_until_a_thread_goes_to_the_background),
 	};
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import pathlib
 import re
 import shutil
 import threading
@@ -53,6 +54,17 @@ def help_tells_what_each_command_takes(cwd):
         for option in options:
             contains(text, option)
         contains(text, "Exit codes: 0 ")
+
+
+# ---- Threads ----
+
+@test
+def threads_have_names(cwd):
+    (cwd / "frond.ini").write_text("[frond]\nloops = 2\n")
+    with Server(cwd, "--config", "frond.ini") as server:
+        names = [(task / "comm").read_text().strip()
+                 for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()]
+    equal({"frond", "loop 1", "chores", "watchdog"} - set(names), set())
 
 
 # ---- verify ----

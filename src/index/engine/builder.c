@@ -101,6 +101,7 @@ member_main(void *arg)
 {
 	/* Linux gives each thread a priority of its own. */
 	thread_set_nice(BUILDER_NICE);
+	thread_set_name("index build");
 	member_run(arg);
 	return NULL;
 }

@@ -313,6 +313,7 @@ update_main(void *arg)
 
 	/* A client waits, or has been told that the view follows at once. */
 	thread_clear_turn();
+	thread_set_name("view build");
 	u->began_ns = clock_mono_ns();
 	for (;;) {
 		struct view_error error = { 0 };

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "base/thread.h"
+
 enum {
 	STEP_DOCS = VIEW_BATCH_DOCS + VIEW_BATCH_PURGES,
 	STEP_GROWTH = 8, /* a step after a smaller one may do an eighth more, see step_grow() */
@@ -43,6 +45,7 @@ ahead_main(void *arg)
 {
 	struct ahead *a = arg;
 
+	thread_set_name("view ahead");
 	a->status = view_batch_make(a->build, a->number, &a->from, &a->purges_from, a->batch,
 				    &a->err);
 	return NULL;

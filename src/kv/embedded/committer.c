@@ -514,6 +514,7 @@ committer_main(void *arg)
 
 	emb_count_nothing();
 	thread_set_turn(TURN_NS);
+	thread_set_name("committer");
 	while (queue_take(c, &txs)) {
 		if (!txs)
 			committer_reopen(c);

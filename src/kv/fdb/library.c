@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "kv/fdb/fdb_int.h"
 
 #define LIBRARY_DEFAULT "libfdb_c.so"
@@ -19,6 +20,7 @@ static void *
 network_main(void *arg)
 {
 	(void)arg;
+	thread_set_name("cluster");
 	(void)fdb.run_network();
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/timespec.h"
 #include "kv/fdb/fdb_int.h"
 
@@ -89,6 +90,7 @@ timekeeper_main(void *arg)
 {
 	struct fdb_store *store = arg;
 
+	thread_set_name("cluster time");
 	pthread_mutex_lock(&store->lock);
 	while (!store->closing) {
 		uint64_t now_ns = clock_mono_ns();

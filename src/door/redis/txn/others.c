@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/thread.h"
 #include "catalog/chores.h"
 #include "catalog/events.h"
 #include "door/redis/txn/effects.h"
@@ -679,6 +680,7 @@ others_run(void *arg)
 {
 	struct others *o = arg;
 
+	thread_set_name("redis others");
 	do {
 		others_turn_keys(o);
 		others_turn_tracker(o);
