@@ -257,10 +257,12 @@ read_parts(struct plain *p, struct str key, const struct plain_root *root,
 	enum status status;
 
 	buf_append_str(&x.key, key);
+	status = catalog_key_status(&x.key);
 	bson_builder_init(&x.b, &out);
 	bson_begin(&x.b);
 	bson_put(&x.b, STR("_id"), &root->id);
-	status = read_members(&x, tree, &document);
+	if (status == STATUS_OK)
+		status = read_members(&x, tree, &document);
 	bson_end(&x.b);
 	buf_release(&x.key);
 	TRY(status);

@@ -392,8 +392,7 @@ row_run(void *arg, struct mql *q, size_t i)
 
 	mql_stage_begin(r);
 	if (!row->inputs)
-		row->inputs = arena_zalloc(s->batch.arena,
-					   (stage->count + 1) * sizeof(*row->inputs));
+		row->inputs = arena_zalloc(s->batch.arena, stage->count * sizeof(*row->inputs));
 	if (!row->inputs)
 		return mql_full(q);
 	TRY(group_read_id(r, q, &env, &row->id));

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "bson/json.h"
 #include "fixture.h"
 #include "model/plain/plain.h"
@@ -40,6 +41,9 @@ struct op {
 	struct plain_part parts[PARTS];
 	size_t count;
 	const struct plain_change *change; /* instead of reading parts */
+	struct arena *arena;               /* NULL: the fixture's */
+	uint64_t failing;                  /* the number of its allocation that fails; 0: none */
+	uint64_t allocations;
 	enum status status;
 	struct str found;
 	bool whole, changed;
@@ -50,7 +54,7 @@ static enum status
 op_do(struct op *op, struct plain *p)
 {
 	const struct plain_doc doc = plain_doc_of(op->insert);
-	struct arena *arena = op->f->arena;
+	struct arena *arena = op->arena ? op->arena : op->f->arena;
 
 	if (op->insert.len)
 		return plain_insert(p, &doc, arena);
@@ -71,11 +75,13 @@ op_body(struct kv_tx *tx, void *arg)
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(op->name), &db, NULL));
 	plain_init(&p, tx, db, 1, &op->f->err);
 	before = kv_tx_stats(tx).keys_read;
+	(void)mem_fail_only(op->failing);
 	op->status = op_do(op, &p);
+	op->allocations = mem_fail_only(0);
 	op->keys_read = kv_tx_stats(tx).keys_read - before;
 	catalog_db_unref(db);
 	/* What a caller is told is no reason to run the transaction again. */
-	return op->status == STATUS_NOT_FOUND || op->status == STATUS_DOC_TOO_LARGE
+	return op->failing || op->status == STATUS_NOT_FOUND || op->status == STATUS_DOC_TOO_LARGE
 		       ? STATUS_CANCELLED
 		       : op->status;
 }
@@ -148,6 +154,32 @@ parts_are_read_in_their_order_and_nothing_else(void **state)
 	assert_int_equal(op_run(f, &one), STATUS_NOT_FOUND);
 }
 
+/* Whichever allocation fails, parts that are given are all that were asked for. */
+static void
+parts_are_complete_or_memory_is_short(void **state)
+{
+	struct fixture *f = *state;
+	struct str doc = doc_of(f, "{\"_id\":1,\"a\":{\"b\":1},\"c\":2,\"d\":3}");
+	struct str wanted = doc_of(f, "{\"_id\":1,\"a\":{\"b\":1},\"c\":2}");
+	bool failed = true;
+
+	insert(f, EXPLODED, doc);
+	for (uint64_t nth = 1; failed; nth++) {
+		struct op op = { .name = EXPLODED,
+				 .id = BSON_OF_INT32(1),
+				 .parts = { { STR("a.b"), true }, { STR("c"), true } },
+				 .count = 2,
+				 .arena = arena_new(ARENA_BYTES),
+				 .failing = nth };
+
+		if (op_run(f, &op) == STATUS_OK)
+			assert_true(str_eq(op.found, wanted));
+		failed = op.allocations >= nth;
+		assert_true(failed || op.status == STATUS_OK);
+		arena_free(op.arena);
+	}
+}
+
 /* What one path costs does not depend on how large the document is. */
 static void
 a_part_of_a_large_document_costs_what_one_of_a_small_one_costs(void **state)
@@ -205,6 +237,7 @@ main(void)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(parts_are_read_in_their_order_and_nothing_else),
+		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
 		CASE(an_update_of_leaves_alone_does_not_read_the_document),
 	};
