@@ -1,4 +1,4 @@
-/* Backups and compaction of the embedded engine. */
+/* Backups, the check of all files, and compaction of the embedded engine. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -15,10 +15,13 @@
 #include "base/rand.h"
 #include "fixture.h"
 #include "kv/backup.h"
+#include "kv/damage.h"
 
 enum {
 	VALUE_BYTES = 2000,
 	KEYS = 3000,
+	LOG_BYTES = 1 << 20,
+	MOMENT_US = 20 * 1000,
 };
 
 struct place {
@@ -347,6 +350,44 @@ finish_badly(struct kv_store *store, void *arg, struct err *err)
 	return err_set(err, STATUS_CORRUPT, "no");
 }
 
+/* The log that the store keeps has what came behind the backup. */
+static void
+a_restore_goes_on_with_the_log_until_a_moment(void **state)
+{
+	struct place *p = *state;
+	struct kv_restore_log log = { .path = p->path };
+	const struct kv_restore how = { .log = &log };
+	struct kv_store *copy;
+
+	kv_close(p->store);
+	p->store = fixture_open(p->url, (struct kv_options){ .log_bytes = LOG_BYTES });
+	put_now(p->store, "t/before", "1");
+	make_backup(p);
+	put_now(p->store, "t/after", "2");
+	usleep(MOMENT_US);
+	log.until_ms = clock_wall_ms();
+	usleep(MOMENT_US);
+	put_now(p->store, "t/late", "3");
+	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url, &how, &p->backup, &p->err));
+	assert_int_equal(log.records, 1);
+	assert_true(log.last_ms && log.last_ms <= log.until_ms);
+	assert_true(log.next_ms > log.until_ms);
+	copy = open_copy(p);
+	assert_stored(copy, "t/before", "1");
+	assert_stored(copy, "t/after", "2");
+	assert_stored(copy, "t/late", NULL);
+	kv_close(copy);
+	test_remove_tree(p->copy_path);
+	log.until_ms = log.next_ms;
+	assert_ok(kv_backup_restore(p->backups, 0, p->copy_url, &how, &p->backup, &p->err));
+	assert_int_equal(log.records, 2);
+	assert_int_equal(log.last_ms, log.until_ms);
+	assert_int_equal(log.next_ms, 0);
+	copy = open_copy(p);
+	assert_stored(copy, "t/late", "3");
+	kv_close(copy);
+}
+
 static void
 store_is_finished_before_it_is_at_its_place(void **state)
 {
@@ -437,22 +478,19 @@ enum damage {
 	DAMAGE_REMOVE, /* the file is gone */
 };
 
-/* The largest of the files that backups share. */
+/* The largest of the tables in a directory. */
 static void
-find_shared_file(struct place *p, char *ret, size_t n, off_t *ret_bytes)
+find_table(const char *dir_path, char *ret, size_t n, off_t *ret_bytes)
 {
-	char dir_path[160];
 	const struct dirent *e;
-	DIR *dir;
+	DIR *dir = opendir(dir_path);
 
-	snprintf(dir_path, sizeof(dir_path), "%s/shared_checksum", p->backups);
-	dir = opendir(dir_path);
 	assert_non_null(dir);
 	*ret_bytes = 0;
 	while ((e = readdir(dir))) {
 		struct stat st;
 
-		if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode) &&
+		if (strstr(e->d_name, ".sst") && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
 		    st.st_size > *ret_bytes) {
 			*ret_bytes = st.st_size;
 			snprintf(ret, n, "%s/%s", dir_path, e->d_name);
@@ -463,25 +501,36 @@ find_shared_file(struct place *p, char *ret, size_t n, off_t *ret_bytes)
 }
 
 static void
+flip_bit(const char *file, off_t at)
+{
+	int fd = open(file, O_RDWR);
+	char byte;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static void
 damage_shared_file(struct place *p, enum damage damage)
 {
-	char file[512];
+	char dir[160], file[512];
 	off_t bytes;
-	char byte;
-	int fd;
 
-	find_shared_file(p, file, sizeof(file), &bytes);
-	if (damage == DAMAGE_REMOVE) {
-		assert_int_equal(unlink(file), 0);
-	} else if (damage == DAMAGE_CUT) {
+	snprintf(dir, sizeof(dir), "%s/shared_checksum", p->backups);
+	find_table(dir, file, sizeof(file), &bytes);
+	switch (damage) {
+	case DAMAGE_FLIP:
+		flip_bit(file, bytes / 2);
+		break;
+	case DAMAGE_CUT:
 		assert_int_equal(truncate(file, bytes / 2), 0);
-	} else {
-		fd = open(file, O_RDWR);
-		assert_true(fd >= 0);
-		assert_int_equal(pread(fd, &byte, 1, bytes / 2), 1);
-		byte ^= 1;
-		assert_int_equal(pwrite(fd, &byte, 1, bytes / 2), 1);
-		close(fd);
+		break;
+	case DAMAGE_REMOVE:
+		assert_int_equal(unlink(file), 0);
+		break;
 	}
 }
 
@@ -502,6 +551,56 @@ damaged_backup_is_refused(void **state)
 	damage_shared_file(p, DAMAGE_REMOVE);
 	assert_int_equal(count_backups(p), 0);
 	assert_int_equal(restore(p, 0), STATUS_NOT_FOUND);
+}
+
+/* ---- Checks of all files ---- */
+
+struct told {
+	unsigned count;
+	char file[128];
+	char first[32], last[32], before[32];
+};
+
+static void
+text_of(struct str s, char ret[32])
+{
+	snprintf(ret, 32, "%.*s", STR_ARG(s));
+}
+
+static void
+told_of(void *arg, const struct kv_damaged_file *file)
+{
+	struct told *t = arg;
+
+	t->count++;
+	snprintf(t->file, sizeof(t->file), "%s", file->file);
+	text_of(file->first, t->first);
+	text_of(file->last, t->last);
+	text_of(file->before, t->before);
+}
+
+static void
+a_damaged_file_is_told_of_once(void **state)
+{
+	struct place *p = *state;
+	struct told told = { 0 };
+	char file[512];
+	off_t bytes;
+
+	fill(p, 'a');
+	assert_ok(kv_compact(p->store, &p->err));
+	assert_ok(kv_files_check(p->store, told_of, &told, &p->err));
+	assert_int_equal(told.count, 0);
+	kv_close(p->store);
+	find_table(p->path, file, sizeof(file), &bytes);
+	/* Two blocks: one near the beginning, and one near the end. */
+	flip_bit(file, bytes / 8);
+	flip_bit(file, bytes - bytes / 8);
+	p->store = fixture_open(p->url, (struct kv_options){ 0 });
+	assert_ok(kv_files_check(p->store, told_of, &told, &p->err));
+	assert_int_equal(told.count, 1);
+	assert_non_null(strstr(file, told.file));
+	assert_true(strcmp(told.first, told.before) < 0 && strcmp(told.before, told.last) < 0);
 }
 
 /* ---- Compaction ---- */
@@ -551,11 +650,13 @@ main(void)
 		BACKUP_TEST(pruning_keeps_the_newest),
 		BACKUP_TEST(backup_under_writes_is_one_version_with_all_acknowledged),
 		BACKUP_TEST(each_restore_begins_above_all_versions_before_it),
+		BACKUP_TEST(a_restore_goes_on_with_the_log_until_a_moment),
 		BACKUP_TEST(store_is_finished_before_it_is_at_its_place),
 		BACKUP_TEST(restore_refuses_what_is_there),
 		BACKUP_TEST(only_backup_directories_are_used),
 		BACKUP_TEST(directory_in_use_is_locked),
 		BACKUP_TEST(damaged_backup_is_refused),
+		BACKUP_TEST(a_damaged_file_is_told_of_once),
 		BACKUP_TEST(compaction_gives_back_what_was_deleted),
 		BACKUP_TEST(store_open_for_reading_is_neither_compacted_nor_backed_up),
 	};
