@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "catalog/keys.h"
 #include "catalog/verify.h"
 #include "index/view/keys.h"
@@ -507,6 +508,107 @@ a_step_asks_a_reduce_once(void **state)
 	world_free(w);
 }
 
+/* Whichever allocation fails, a batch that is made has all rows. */
+static void
+a_batch_has_all_rows_or_memory_is_short(void **state)
+{
+	struct world *w = world_new(*state);
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions };
+	const struct catalog_seq nothing = { 0 };
+	struct view_record record;
+	struct err err = { 0 };
+	size_t rows = 0;
+	bool failed = true;
+
+	for (size_t i = 0; i < 3; i++)
+		doc_put(w, &w->docs[i]);
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	for (uint64_t nth = 0; nth == 0 || failed; nth++) {
+		struct view_batch *batch;
+		enum status status;
+
+		assert_int_equal(view_batch_new(&batch), STATUS_OK);
+		(void)mem_fail_only(nth);
+		status = view_batch_make(&build, record.group.number, &nothing,
+					 &record.group.purge_seq, batch, &err);
+		failed = mem_fail_only(0) >= nth;
+		if (!nth)
+			rows = batch->row_count;
+		assert_true(status == STATUS_OK || (nth && failed));
+		if (status == STATUS_OK)
+			assert_int_equal(batch->row_count, rows);
+		view_batch_free(batch);
+	}
+	assert_true(rows > 0);
+	world_free(w);
+}
+
+/*
+ * A document that is written row by row is counted among those that are only half written until it
+ * has all of its rows, also while it has none: when its old ones are gone, and no new one is there.
+ */
+static void
+a_document_in_parts_is_half_written_until_it_is_whole(void **state)
+{
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	struct view_build build = { .store = w->f->calm,
+				    .space = CATALOG_SPACE_COUCH,
+				    .db_name = w->f->db->name,
+				    .db_number = w->f->db->number,
+				    .design = &w->design,
+				    .functions = &views_functions,
+				    .asked = &asked };
+	struct view_record record;
+	struct view_error error;
+	struct err err = { 0 };
+	unsigned parts = 0;
+
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	doc_put(w, &w->docs[0]);
+	update(w);
+	for (int round = 0; round < 20; round++) {
+		struct view_step step = { .whole = false };
+
+		doc_put(w, &w->docs[0]);
+		while (!step.whole) {
+			struct view_step_size size = { 1, 1 };
+			struct index_work work = { .arena = arena_new(WORK_BYTES) };
+			const struct reduce_run run = view_build_reduces(&build, &work, &error,
+									 &err);
+			struct view_batch *batch;
+
+			assert_int_equal(view_build_state(&build, work.arena, &record, &err),
+					 STATUS_OK);
+			assert_int_equal(view_batch_new(&batch), STATUS_OK);
+			assert_int_equal(view_batch_make(&build, record.group.number,
+							 &record.group.covers,
+							 &record.group.purge_seq, batch, &err),
+					 STATUS_OK);
+			while (view_step_write(&build, batch, &size, work.arena, &step, &err) !=
+			       STATUS_OK)
+				assert_int_equal(reduce_answer(&run), STATUS_OK);
+			assert_int_equal(view_build_state(&build, work.arena, &record, &err),
+					 STATUS_OK);
+			assert_int_equal(record.group.halves, !step.whole);
+			parts += !step.whole;
+			view_batch_free(batch);
+			arena_free(work.arena);
+		}
+	}
+	assert_true(parts > 0);
+	reduce_asked_release(&asked);
+	reduce_memo_free(build.memo);
+	check_all(w);
+	world_free(w);
+}
+
 /*
  * A step never waits for a function: it says what has to be asked. Only when it has been answered,
  * and no transaction is open, the step is committed.
@@ -916,6 +1018,11 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_batch_has_all_rows_or_memory_is_short,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_document_in_parts_is_half_written_until_it_is_whole, fixture_setup,
+			fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_calls_no_reduce, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test(an_answer_without_room_is_an_error_and_not_asked_again),

@@ -21,17 +21,18 @@ struct asked_reduces asked_reduces;
 
 /* ---- Functions, as a worker would have them ---- */
 
-static void
+static enum status
 map_pairs(const struct json_value *rows, struct arena *arena, struct view_sink *sink)
 {
 	struct json_value *items, *pair;
 	size_t count, two;
 
-	assert_int_equal(json_value_items(rows, arena, &items, &count, NULL), STATUS_OK);
+	TRY(json_value_items(rows, arena, &items, &count, NULL));
 	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(json_value_items(&items[i], arena, &pair, &two, NULL), STATUS_OK);
+		TRY(json_value_items(&items[i], arena, &pair, &two, NULL));
 		view_sink_row(sink, pair[0].text, pair[1].text);
 	}
+	return STATUS_OK;
 }
 
 static enum status
@@ -48,8 +49,8 @@ test_map(void *arg, const struct view_design *design, const struct str *docs, si
 		const struct json_value *rows;
 		size_t n;
 
-		assert_int_equal(json_value_read(docs[*ret_done], arena, &doc, err), STATUS_OK);
-		assert_int_equal(json_value_members(&doc, arena, &members, &n, err), STATUS_OK);
+		TRY(json_value_read(docs[*ret_done], arena, &doc, err));
+		TRY(json_value_members(&doc, arena, &members, &n, err));
 		rows = json_value_find(members, n, "rows");
 		for (size_t i = 0; i < design->map_count; i++) {
 			view_sink_next(sink);
@@ -57,7 +58,7 @@ test_map(void *arg, const struct view_design *design, const struct str *docs, si
 				view_sink_row(sink, json_value_find(members, n, "_id")->text,
 					      STR("null"));
 			else if (rows)
-				map_pairs(rows, arena, sink);
+				TRY(map_pairs(rows, arena, sink));
 		}
 	}
 	return STATUS_OK;

@@ -234,28 +234,39 @@ verify_group_parts(struct verify_group *g, struct str key)
 }
 
 static enum status
+verify_record(struct verify_group *g, const struct kv_pair *pair, struct arena *arena)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct str value = arena_dup(arena, pair->value);
+	struct err err = { 0 };
+	enum status status;
+
+	buf_append_str(&key, pair->key);
+	TRY(catalog_key_status(&key));
+	if (!value.ptr)
+		return STATUS_LIMIT;
+	status = view_record_parse(value, arena, &g->record, &err);
+	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
+		catalog_verify_unreadable(g->v, status, &err, buf_str(&key),
+					  "not the record of a group of views");
+		return STATUS_OK;
+	}
+	TRY(status);
+	if (g->record.group.phase != VIEW_PHASE_READY)
+		return STATUS_OK;
+	return verify_group_parts(g, buf_str(&key));
+}
+
+static enum status
 verify_one_group(struct catalog_verify *v, const struct catalog_verify_cursor *c)
 {
 	struct arena *arena = arena_new(KV_LIMIT_VALUE_BYTES * 4 + sizeof(struct verify_group));
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 	struct verify_group *g = arena ? arena_zalloc(arena, sizeof(*g)) : NULL;
-	struct err err = { 0 };
-	enum status status = g ? STATUS_OK : STATUS_NOMEM;
-	struct str value;
+	enum status status = STATUS_NOMEM;
 
-	if (status == STATUS_OK) {
+	if (g) {
 		g->v = v;
-		buf_append_str(&key, c->pair.key);
-		value = arena_dup(arena, c->pair.value);
-		status = value.ptr ? view_record_parse(value, arena, &g->record, &err)
-				   : STATUS_LIMIT;
-		if (status == STATUS_CORRUPT || status == STATUS_NEWER) {
-			catalog_verify_unreadable(v, status, &err, buf_str(&key),
-						  "not the record of a group of views");
-			status = STATUS_OK;
-		} else if (status == STATUS_OK && g->record.group.phase == VIEW_PHASE_READY) {
-			status = verify_group_parts(g, buf_str(&key));
-		}
+		status = verify_record(g, &c->pair, arena);
 	}
 	arena_free(arena);
 	return status;
