@@ -53,6 +53,7 @@ plain_text_publish(struct plain *p, struct str owner, const struct plain_doc *do
 	struct plain_text header = { 0 };
 	struct kv_future *f;
 	struct str value;
+	enum status status;
 
 	plain_key_text(p->db, doc->text, &key);
 	TRY(catalog_key_status(&key));
@@ -61,9 +62,12 @@ plain_text_publish(struct plain *p, struct str owner, const struct plain_doc *do
 	if (!kv_future_value(f, &value))
 		return err_set(p->err, STATUS_TIMEOUT,
 			       "the document was written ahead too long ago, and was removed");
-	if (plain_text_parse(value, arena, &header, p->err) != STATUS_OK || !header.staged_ms ||
-	    header.length != doc->bytes.len)
+	status = plain_text_parse(value, arena, &header, p->err);
+	if (status == STATUS_OK && (!header.staged_ms || header.length != doc->bytes.len))
+		status = STATUS_CORRUPT;
+	if (status == STATUS_CORRUPT)
 		return plain_fail_corrupt(p, buf_str(&key), "a text that was written ahead");
+	TRY(status);
 	header.staged_ms = 0;
 	header.owner = owner_of(p, owner);
 	TRY(header_set(p->tx, p->db, doc->text, &header));

@@ -1,4 +1,7 @@
-/* Parts of documents in leaves: what is read of them, and what an update of leaves alone writes. */
+/*
+ * Parts of documents in leaves: what is read of them, and what an update of leaves alone writes.
+ * What is stored of texts that were written ahead.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +15,8 @@
 #include "base/mem.h"
 #include "bson/json.h"
 #include "fixture.h"
-#include "model/plain/plain.h"
+#include "model/plain/plain_int.h"
+#include "verified.h"
 
 enum {
 	PARTS = 4,
@@ -231,6 +235,68 @@ an_update_of_leaves_alone_does_not_read_the_document(void **state)
 	assert_parts(f, "a", true, "{\"_id\":1,\"a\":5}");
 }
 
+/* ---- Texts that were written ahead ---- */
+
+static void
+a_text_has_nothing_behind_its_owner(void **state)
+{
+	const struct plain_text staged = { .staged_ms = 7, .length = 9, .owner = STR("") };
+	const struct plain_text owned = { .length = 9, .owner = STR("id") };
+	const struct plain_text both = { .staged_ms = 7, .length = 9, .owner = STR("id") };
+	const struct plain_text none = { .length = 9, .owner = STR("") };
+	const struct {
+		const struct plain_text *text;
+		enum status status;
+	} cases[] = { { &staged, STATUS_OK },
+		      { &owned, STATUS_OK },
+		      { &both, STATUS_CORRUPT },
+		      { &none, STATUS_CORRUPT } };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(100);
+		struct plain_text read;
+
+		plain_text_put(cases[i].text, &value);
+		assert_int_equal(plain_text_parse(buf_str(&value), f->arena, &read, &f->err),
+				 cases[i].status);
+		if (cases[i].status == STATUS_OK) {
+			assert_int_equal(read.staged_ms, cases[i].text->staged_ms);
+			assert_int_equal(read.length, cases[i].text->length);
+			assert_true(str_eq(read.owner, cases[i].text->owner));
+		}
+		tuple_put_u64(&value, 0);
+		assert_int_equal(plain_text_parse(buf_str(&value), f->arena, &read, &f->err),
+				 STATUS_CORRUPT);
+	}
+}
+
+static enum status
+stray_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct catalog_db *db;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	plain_key_space(&key, db, PLAIN_SPACE_STAGED);
+	tuple_put_str(&key, STR("of sixteen bytes"));
+	catalog_db_unref(db);
+	return kv_set(tx, buf_str(&key), STR(""));
+}
+
+static void
+a_key_among_them_that_is_no_id_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct verified found;
+
+	assert_int_equal(kv_run(f->store, stray_body, NULL, NULL, &f->err), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_int_equal(found.count, 1);
+	assert_string_equal(found.last, "unknown_key: not a text that was written ahead");
+}
+
 int
 main(void)
 {
@@ -239,6 +305,8 @@ main(void)
 		CASE(parts_are_read_in_their_order_and_nothing_else),
 		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
+		CASE(a_text_has_nothing_behind_its_owner),
+		CASE(a_key_among_them_that_is_no_id_is_found),
 		CASE(an_update_of_leaves_alone_does_not_read_the_document),
 	};
 

@@ -31,7 +31,8 @@ enum {
 struct world {
 	char dir[64];
 	struct kv_store *store;
-	struct arena *arena; /* of documents that operations are given */
+	struct arena *arena;        /* of documents that operations are given */
+	struct plain_doc staged[2]; /* written ahead of what inserts them; of one test */
 };
 
 static struct str
@@ -284,6 +285,14 @@ insert(struct probe *p, struct plain *c)
 }
 
 static enum status
+insert_staged(struct probe *p, struct plain *c)
+{
+	const struct world *w = p->world;
+
+	return plain_insert(c, &w->staged[plain_scheme_of(c->db) != PLAIN_PACKED], p->arena);
+}
+
+static enum status
 insert_twice(struct probe *p, struct plain *c)
 {
 	const struct plain_doc doc = plain_doc_of(doc_of(p->world, "{\"_id\":1}"));
@@ -360,6 +369,7 @@ options_set(struct probe *p, struct plain *c)
 }
 
 IN_EACH(insert)
+IN_EACH(insert_staged)
 IN_EACH(insert_twice)
 IN_EACH(replace)
 IN_EACH(upsert)
@@ -401,6 +411,13 @@ static const struct probe_op writing[] = {
 	  "7: C/COC" },
 	{ "set options", options_set_packed, "ok, conflicts 1 0+0; 1: C/CNCNC0COCOC" },
 	{ "set options, exploded", options_set_exploded, "ok, conflicts 1 0+0; 1: C/CNCNC0COCOC" },
+};
+
+static const struct probe_op staged[] = {
+	{ "insert what was written ahead", insert_staged_packed,
+	  "ok, conflicts 2 0+0; 1: C/CNCOC" },
+	{ "insert what was written ahead, exploded", insert_staged_exploded,
+	  "ok, conflicts 2 0+0; 1: C/CNCOC" },
 };
 
 /* ---- Collections, indexes, notices ---- */
@@ -484,6 +501,23 @@ entries_count(struct probe *p, struct plain *c)
 }
 
 static enum status
+entries_count_of_ranges(struct probe *p, struct plain *c)
+{
+	const struct index_def *def = &index_set_of(c->db)->defs[0];
+	const struct index_interval all = { .equal_count = 0 };
+	struct index_work w = { .arena = p->arena };
+	struct index_range ranges[2] = { 0 };
+	uint64_t few, exact;
+
+	for (size_t i = 0; i < 2; i++)
+		TRY(index_range_make(c->db, def, &all, &w, &ranges[i]));
+	TRY(index_ranges_count(p->tx, c->db, ranges, 2, 10, &few));
+	TRY(index_ranges_count_exactly(p->tx, c->db, ranges, 2, 1, &exact));
+	buf_printf(&p->said, "%llu %llu", (unsigned long long)few, (unsigned long long)exact);
+	return STATUS_OK;
+}
+
+static enum status
 notice_put(struct probe *p, struct plain *c)
 {
 	unsigned events = 0;
@@ -548,6 +582,7 @@ index_remove_exploded(struct probe *p)
 
 IN_EACH(entries_read)
 IN_EACH(entries_count)
+IN_EACH(entries_count_of_ranges)
 
 static enum status
 notice_put_one(struct probe *p)
@@ -566,6 +601,10 @@ static const struct probe_op around[] = {
 	{ "count entries", entries_count_packed, "ok, conflicts 0 0+0; 1-4: C/O 5-7: O/O 8: C/~" },
 	{ "count entries, exploded", entries_count_exploded,
 	  "ok, conflicts 0 0+0; 1-4: C/O 5-7: O/O 8: C/~" },
+	{ "count entries of ranges", entries_count_of_ranges_packed,
+	  "ok, conflicts 0 0+0; 1-10: O/O 11-12: C/O" },
+	{ "count entries of ranges, exploded", entries_count_of_ranges_exploded,
+	  "ok, conflicts 0 0+0; 1-10: O/O 11-12: C/O" },
 	{ "put a notice", notice_put_one, "ok, conflicts 1 0+0" },
 	{ "read notices", notices_read, "ok, conflicts 0 0+0; 1-2: C/CNCOC~COC~C~C~" },
 	{ "clear notices", notices_clear, "ok, conflicts 0 0+0; 1: O/O" },
@@ -724,6 +763,33 @@ writers_hand_failures_on(void **state)
 	probe_each(w->store, w, writing, COUNT(writing));
 }
 
+static enum status
+stage(struct probe *p, struct plain *c)
+{
+	struct world *w = p->world;
+	struct buf text = BUF_INIT(TEXT_BYTES);
+	struct str doc;
+
+	buf_append_cstr(&text, "{\"_id\":9,\"a\":\"");
+	for (size_t i = 0; i <= PLAIN_AHEAD_BYTES; i++)
+		buf_append_byte(&text, 'x');
+	buf_append_cstr(&text, "\"}");
+	buf_append_byte(&text, '\0');
+	doc = doc_of(w, text.ptr);
+	buf_release(&text);
+	return plain_stage(w->store, c->db, doc, &w->staged[plain_scheme_of(c->db) != PLAIN_PACKED],
+			   &p->err);
+}
+
+static void
+what_was_written_ahead_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	fill(w, fill_body, stage);
+	probe_each(w->store, w, staged, COUNT(staged));
+}
+
 static void
 what_is_around_hands_failures_on(void **state)
 {
@@ -758,6 +824,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_written_ahead_hands_failures_on, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
