@@ -344,6 +344,54 @@ members_that_one_transaction_draws_are_read_once(void **state)
 	items_verify(f);
 }
 
+enum {
+	LARGE_MEMBERS = 16400, /* more than a transaction keeps the names of */
+	LARGE_PUT = 2050,      /* by one transaction */
+	LARGE_DRAWS = 200,     /* for which it would read all names of a smaller set */
+	LARGE_DRAW_READ = 75,  /* pairs, at most, for each of them */
+};
+
+static enum status
+large_fill_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const unsigned *first = arg;
+	struct timed_member *members = arena_zalloc(arena, LARGE_PUT * sizeof(*members));
+	struct timed_item item;
+
+	for (unsigned i = 0; i < LARGE_PUT; i++)
+		members[i].name = arena_printf(arena, "%u", *first + i);
+	TRY(timed_item_open(t, STR("large"), arena, &item));
+	return timed_members_put(&item, TIMED_SET, members, LARGE_PUT);
+}
+
+static enum status
+large_draw_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members drawn;
+	struct timed_item item;
+	uint64_t number;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("large"), arena, &item));
+	for (unsigned i = 0; i < LARGE_DRAWS; i++) {
+		TRY(timed_members_draw(&item, 1, false, &drawn));
+		assert_int_equal(drawn.count, 1);
+		assert_true(str_to_u64(drawn.members[0].name, &number) && number < LARGE_MEMBERS);
+	}
+	return STATUS_OK;
+}
+
+static void
+of_a_large_set_a_transaction_reads_what_it_draws(void **state)
+{
+	struct items *f = *state;
+
+	for (unsigned first = 0; first < LARGE_MEMBERS; first += LARGE_PUT)
+		items_must(f, large_fill_run, &first);
+	items_must(f, large_draw_run, NULL);
+	assert_in_range(f->cost.keys_read, LARGE_DRAWS, LARGE_DRAWS * LARGE_DRAW_READ);
+}
+
 int
 main(void)
 {
@@ -353,6 +401,7 @@ main(void)
 		WITH_STORE(pops_of_one_transaction_look_once_whether_anything_is_left),
 		WITH_STORE(pops_of_one_transaction_read_a_run_once),
 		WITH_STORE(members_that_one_transaction_draws_are_read_once),
+		WITH_STORE(of_a_large_set_a_transaction_reads_what_it_draws),
 	};
 
 	return cmocka_run_group_tests_name("queues", tests, NULL, NULL);
