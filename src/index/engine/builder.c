@@ -69,8 +69,7 @@ member_rest(const struct team *t, uint64_t begin_ns)
 	uint64_t rest = worked * (100 - t->options->percent) / t->options->percent;
 	const struct timespec pause = timespec_of_ns(rest);
 
-	if (rest)
-		(void)nanosleep(&pause, NULL);
+	(void)nanosleep(&pause, NULL);
 }
 
 static void
