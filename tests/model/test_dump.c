@@ -146,18 +146,23 @@ struct damage {
 	enum rev_subspace space;
 	const char *id, *rev;
 	bool deleted; /* of the revision */
-	bool cut;     /* its pair is cut; else it is lost */
+	bool cut;     /* its pair is cut; else it is lost, with what lies beneath it */
 };
 
 static enum status
 damage_body(struct kv_tx *tx, void *arg)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 	const struct damage *d = arg;
 
 	rev_key_rev(&key, d->f->db, d->space, str_from_cstr(d->id), d->deleted,
 		    fixture_rev(d->f, d->rev));
-	return d->cut ? kv_set(tx, buf_str(&key), STR("\x16")) : kv_clear(tx, buf_str(&key));
+	if (d->cut)
+		return kv_set(tx, buf_str(&key), STR("\x16"));
+	buf_append_str(&end, buf_str(&key));
+	buf_append_byte(&end, CATALOG_KEY_LAST);
+	return kv_clear_range(tx, buf_str(&key), buf_str(&end));
 }
 
 static void
