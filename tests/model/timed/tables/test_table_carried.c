@@ -364,16 +364,18 @@ check_format(struct world *w, struct timed *t)
 static void
 single_values_behind_the_key_are_included(void **state)
 {
+	/* Also where another one lies between. */
 	static const struct {
-		uint64_t ids[2];
+		uint64_t ids[3];
 		size_t count;
-	} wrong[] = { { { C }, 1 }, { { W, W }, 2 }, { { V }, 1 }, { { 99 }, 1 } };
+	} wrong[] = { { { C }, 1 }, { { W, W }, 2 },        { { W, X, W }, 3 },
+		      { { V }, 1 }, { { TEXT_COLUMN }, 1 }, { { 99 }, 1 } };
+	static const struct table_index_column two[] = { { .column = V },
+							 { .column = TEXT_COLUMN } };
 	struct world *w = *state;
 	uint64_t many[TABLE_INDEX_CARRIED + 1] = { W };
 
-	w->terms = (struct table_index){ .name = STR("i"),
-					 .columns = first_columns,
-					 .column_count = 1 };
+	w->terms = (struct table_index){ .name = STR("i"), .columns = two, .column_count = 2 };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		w->terms.carried = wrong[i].ids;
 		w->terms.carried_count = wrong[i].count;
