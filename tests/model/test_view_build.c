@@ -462,11 +462,14 @@ static void
 a_step_fails_for_the_reason_of_its_last_attempt(void **state)
 {
 	struct fixture *f = *state;
+	struct failing old = { STATUS_TX_TOO_OLD, "it has taken too long" };
 	struct failing first = { STATUS_TX_TOO_LARGE, "there is too much" };
 	struct failing last = { STATUS_CORRUPT, "a row is damaged" };
 	struct err err = { 0 };
-	struct view_step_size size = { 2, 0 };
+	struct view_step_size size = { 4, 0 };
 
+	assert_int_equal(view_step_run(f->calm, failing_body, &old, &size, &err), STATUS_BUSY);
+	assert_int_equal(size.most, 2);
 	assert_int_equal(view_step_run(f->calm, failing_body, &first, &size, &err), STATUS_BUSY);
 	assert_int_equal(size.most, 1);
 	assert_int_equal(view_step_run(f->calm, failing_body, &last, &size, &err), STATUS_CORRUPT);

@@ -171,6 +171,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ PROJECT, "{}", 51272 },
 		{ PROJECT, "{'a.$':1}", 31324 },
 		{ FIND, "{'a.$.b':1}", 31394 },
+		{ PROJECT, "{'a.$.b':1}", 16410 },
+		{ SET, "{'a.$.b':1}", 16410 },
 		{ FIND, "{'a.$':1,'b.$':1}", 31276 },
 		{ FIND, "{'a.$':1,'b':{'$elemMatch':{'c':1}}}", 31255 },
 		{ FIND, "{'b':{'$elemMatch':{'c':1}},'a.$':1}", 31256 },
