@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "index/view/keys.h"
 #include "index/view/order.h"
 
@@ -302,6 +303,41 @@ partitions_are_read_by_themselves(void **state)
 	world_free(w);
 }
 
+/* Makes the range of a partition. Fails the test if one that was made lacks a bound. */
+static enum status
+range_make(size_t arena_bytes, uint64_t failing)
+{
+	const struct view_group group = { .partitioned = true };
+	const struct view_question question = { .partition = STR("b") };
+	struct index_work w = { .arena = arena_new(arena_bytes) };
+	struct view_range range;
+	struct err err = { 0 };
+	enum status status;
+
+	(void)mem_fail_only(failing);
+	status = view_range_make(&group, &question, &w, &range, &err);
+	(void)mem_fail_only(0);
+	if (status == STATUS_OK) {
+		assert_true(range.begin.ptr && range.end.ptr);
+		assert_true(str_cmp(range.begin, range.end) < 0);
+	}
+	arena_free(w.arena);
+	return status;
+}
+
+static void
+a_range_has_both_bounds_or_memory_is_short(void **state)
+{
+	unsigned full = 0, starved = 0;
+
+	(void)state;
+	for (size_t bytes = 0; range_make(bytes, 0) != STATUS_OK; bytes++)
+		full++;
+	for (uint64_t nth = 1; range_make(WORK_BYTES, nth) != STATUS_OK; nth++)
+		starved++;
+	assert_true(full > 0 && starved > 0);
+}
+
 int
 main(void)
 {
@@ -314,6 +350,7 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(large_rows_come_back_whole, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test(a_range_has_both_bounds_or_memory_is_short),
 		cmocka_unit_test_setup_teardown(partitions_are_read_by_themselves, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(other_collations_are_refused, fixture_setup,
