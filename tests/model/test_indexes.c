@@ -753,7 +753,7 @@ large_ranges_are_estimated_without_reading(void **state)
 	struct rev_result *results = arena_alloc(f->arena, BATCH * sizeof(*results));
 	struct leaf_value low, high;
 	struct index_interval interval = { .low = &low, .high = &high, .high_exclusive = true };
-	struct index_range range;
+	struct index_range range, ranges[2];
 	struct kv_tx *tx;
 	uint64_t count;
 	bool more = true;
@@ -778,6 +778,11 @@ large_ranges_are_estimated_without_reading(void **state)
 	assert_int_equal(index_range_count(tx, f->db, &range, 10, &count), STATUS_OK);
 	assert_in_range(count, 900, 1100);
 	assert_int_equal(kv_tx_stats(tx).keys_read, 11);
+	ranges[0] = ranges[1] = range;
+	assert_int_equal(index_ranges_count_exactly(tx, f->db, ranges, 1, 10, &count), STATUS_OK);
+	assert_int_equal(count, 1000);
+	assert_int_equal(index_ranges_count_exactly(tx, f->db, ranges, 2, 10, &count), STATUS_OK);
+	assert_int_equal(count, 2000);
 	kv_tx_free(tx);
 }
 

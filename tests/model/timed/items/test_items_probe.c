@@ -12,11 +12,13 @@
 #include <cmocka.h>
 
 #include "items_world.h"
+#include "model/timed/items/group.h"
 
 enum {
 	MEMBERS = 150, /* of a sorted set, so that it has blocks */
 	ELEMENTS = 150,
 	ENTRIES = 40,
+	GROUPS = 20,
 	LONG_BYTES = TIMED_INLINE_BYTES + 100, /* of a value in chunks */
 	PIECES_BYTES = TIMED_RECORD_BYTES + 100,
 };
@@ -760,11 +762,33 @@ stream_trim(struct probe *p, struct timed *t, struct timed_item *item)
 	return STATUS_OK;
 }
 
+/* Of more groups than have room at first where a page is kept. */
+static enum status
+stream_groups(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_groups page;
+
+	(void)t;
+	for (size_t i = 0; i < GROUPS; i++) {
+		struct timed_group group = { .name = arena_printf(p->arena, "g%02zu", i),
+					     .read = TIMED_GROUP_UNREAD };
+
+		if (!group.name.ptr)
+			return STATUS_LIMIT;
+		TRY(timed_group_add(item, &group));
+	}
+	TRY(timed_groups_page(item, (struct str){ 0 }, GROUPS, &page));
+	for (size_t i = 0; i < page.count; i++)
+		say(p, page.groups[i].name);
+	return STATUS_OK;
+}
+
 OF("x", stream_get)
 OF("x", stream_add)
 OF("x", stream_range)
 OF("x", stream_delete)
 OF("x", stream_trim)
+OF("x", stream_groups)
 
 static const struct probe_op of_streams[] = {
 	{ "get a stream", stream_get_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/~O~" },
@@ -775,6 +799,9 @@ static const struct probe_op of_streams[] = {
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3: C/O 4: CO/CNCOCO" },
 	{ "trim a stream", stream_trim_of,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
+	{ "groups of a stream", stream_groups_of,
+	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC 3-10: C0C/CNCOC 11: C0C/CNCOCOCO 12: "
+	  "C0C/CNCOC" },
 };
 
 static const struct probe_op checks[] = {
