@@ -444,6 +444,40 @@ bytes_that_the_records_do_not_have_are_found(void **state)
 	}
 }
 
+static enum status
+weigh_run(struct timed *t, struct arena *arena, void *arg)
+{
+	uint64_t done = 0;
+	bool more;
+
+	(void)arena;
+	TRY(timed_weigh(t, &done, &more));
+	*(bool *)arg = done > 0;
+	return STATUS_OK;
+}
+
+/* Otherwise its bytes would count twice. */
+static void
+a_body_is_weighed_once(void **state)
+{
+	struct items *f = *state;
+	struct kv_tx *tx;
+	bool done = true;
+
+	history_set(f, BOUNDED);
+	items_sweep(f);
+	items_must(f, write_long_run, NULL);
+	items_must(f, write_run, NULL);
+	arena_clear(f->arena);
+	tx = items_open(f, false, weigh_run, &done);
+	assert_true(done);
+	items_must(f, weigh_run, &done);
+	assert_int_equal(items_commit(tx), STATUS_TX_CONFLICT);
+	items_must(f, weigh_run, &done);
+	assert_false(done);
+	items_verify(f);
+}
+
 /* What it overwrites would be in a bucket that has ended. */
 static void
 a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
@@ -519,6 +553,7 @@ main(void)
 		WITH_STORE(what_is_within_the_bytes_is_read_as_it_was),
 		WITH_STORE(bytes_of_a_history_that_there_is_can_be_bounded),
 		WITH_STORE(a_history_refuses_bounds_that_make_no_sense),
+		WITH_STORE(a_body_is_weighed_once),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 		WITH_STORE(database_whose_schema_is_gone_is_damaged),
 	};

@@ -21,6 +21,7 @@
 #include "index/engine/build.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
+#include "model/timed/tables/tables_int.h"
 #include "packing.h"
 #include "store.h"
 #include "test_tables.h"
@@ -836,6 +837,29 @@ fixture_teardown(void **state_arg)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+static void
+names_have_letters_digits_and_underscores(void **state)
+{
+	static char text[TABLE_NAME_BYTES + 1];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int c = 1; c < 256; c++) {
+		const char name[2] = { 'a', (char)c };
+		bool good = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_' ||
+			    (c >= 'a' && c <= 'z');
+
+		assert_int_equal(table_check_name("a table", str_of(name, 2), &err),
+				 good ? STATUS_OK : STATUS_INVALID);
+	}
+	memset(text, 'a', sizeof(text));
+	assert_int_equal(table_check_name("a table", str_of(text, 0), &err), STATUS_INVALID);
+	for (size_t more = 0; more < 2; more++)
+		assert_int_equal(
+			table_check_name("a table", str_of(text, TABLE_NAME_BYTES + more), &err),
+			more ? STATUS_INVALID : STATUS_OK);
+}
+
 int
 main(void)
 {
@@ -855,6 +879,7 @@ main(void)
 		TEST(a_path_leads_into_documents),
 		TEST(a_path_has_steps_and_leads_into_a_document),
 		TEST(only_paths_raise_the_format),
+		cmocka_unit_test(names_have_letters_digits_and_underscores),
 	};
 
 	return cmocka_run_group_tests_name("table_indexes", tests, NULL, NULL);
