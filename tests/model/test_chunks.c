@@ -484,6 +484,46 @@ bodies_of_a_list_may_lie_in_chunks(void **state)
 	}
 }
 
+static void
+bodies_that_lie_far_apart_are_read_without_a_scan(void **state)
+{
+	enum {
+		DOCS = 200,
+		APART = 50,
+	};
+	struct rev_want wants[DOCS / APART];
+	struct fixture *f = *state;
+	uint64_t keys[2];
+
+	for (size_t i = 0; i < DOCS; i++) {
+		const char *id = arena_printf(f->arena, "d%03zu", i).ptr;
+		const char *rev = fixture_put(f, id, NULL, "{\"n\":1}");
+
+		if (i % APART == 0)
+			wants[i / APART] = (struct rev_want){ .id = str_from_cstr(id),
+							      .rev = fixture_rev(f, rev) };
+	}
+	for (size_t sparse = 0; sparse < 2; sparse++) {
+		struct rev_ahead a = { 0 };
+		struct kv_tx *tx = fixture_begin(f);
+
+		assert_int_equal(rev_ahead_begin(&a, tx, f->db, NULL, wants, DOCS / APART, false),
+				 STATUS_OK);
+		if (sparse)
+			rev_ahead_is_sparse(&a);
+		for (size_t i = 0; i < DOCS / APART; i++) {
+			struct rev_doc doc;
+
+			assert_int_equal(rev_ahead_take(&a, f->arena, &doc), STATUS_OK);
+		}
+		keys[sparse] = kv_tx_stats(tx).keys_read;
+		rev_ahead_release(&a);
+		kv_tx_free(tx);
+	}
+	assert_true(keys[0] > DOCS / 4);
+	assert_true(keys[1] < DOCS / 4);
+}
+
 /* ---- Damage ---- */
 
 struct pair_copy {
@@ -615,6 +655,7 @@ main(void)
 		TEST(several_large_documents_of_one_batch),
 		TEST(purge_takes_the_text_too),
 		TEST(bodies_of_a_list_may_lie_in_chunks),
+		TEST(bodies_that_lie_far_apart_are_read_without_a_scan),
 		TEST(damaged_texts_are_found),
 	};
 

@@ -235,6 +235,32 @@ an_update_of_leaves_alone_does_not_read_the_document(void **state)
 	assert_parts(f, "a", true, "{\"_id\":1,\"a\":5}");
 }
 
+/* An `_id` is a byte for its type, and what that type has. */
+static void
+a_root_whose_id_has_no_type_is_corrupt(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		enum status status;
+	} ids[] = { { "\x10\1\0\0\0", 5, STATUS_OK },        { "\x10\1\0\0", 4, STATUS_CORRUPT },
+		    { "\x10\1\0\0\0\0", 6, STATUS_CORRUPT }, { "\x0a", 1, STATUS_OK },
+		    { "\x55", 1, STATUS_CORRUPT },           { "", 0, STATUS_CORRUPT } };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(100);
+		struct plain_root root;
+
+		tuple_put_u64(&value, PLAIN_FORM_LEAVES);
+		tuple_put_u64(&value, 1);
+		tuple_put_u64(&value, 100);
+		tuple_put_bytes(&value, str_of(ids[i].bytes, ids[i].len));
+		assert_int_equal(plain_root_parse(buf_str(&value), f->arena, &root, &f->err),
+				 ids[i].status);
+	}
+}
+
 /* ---- Texts that were written ahead ---- */
 
 static void
@@ -305,6 +331,7 @@ main(void)
 		CASE(parts_are_read_in_their_order_and_nothing_else),
 		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
+		CASE(a_root_whose_id_has_no_type_is_corrupt),
 		CASE(a_text_has_nothing_behind_its_owner),
 		CASE(a_key_among_them_that_is_no_id_is_found),
 		CASE(an_update_of_leaves_alone_does_not_read_the_document),
