@@ -114,6 +114,41 @@ notices_are_read_from_a_place_on_and_cleared(void **state)
 	verified_none(f->store);
 }
 
+struct clearing {
+	uint64_t before_ms;
+	bool more;
+};
+
+static enum status
+notices_clear_body(struct kv_tx *tx, void *arg)
+{
+	struct clearing *c = arg;
+
+	return plain_notices_clear(tx, c->before_ms, &c->more, NULL);
+}
+
+/* The newest of those that are older stays, so of two of them one goes. */
+static void
+a_notice_of_the_very_millisecond_is_not_cleared(void **state)
+{
+	struct fixture *f = *state;
+	struct noticing n = { .f = f };
+	struct clearing c;
+
+	assert_int_equal(kv_run(f->store, notices_write_body, f, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	c.before_ms = n.notices[1].ms;
+	assert_true(n.notices[0].ms <= c.before_ms);
+	assert_int_equal(kv_run(f->store, notices_clear_body, &c, NULL, &f->err), STATUS_OK);
+	assert_false(c.more);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, NOTICES);
+	c.before_ms = n.notices[NOTICES - 1].ms + 1;
+	assert_int_equal(kv_run(f->store, notices_clear_body, &c, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, notices_read_body, &n, &f->err), STATUS_OK);
+	assert_int_equal(n.count, 1);
+}
+
 /* ---- The log of a dropped collection ---- */
 
 struct dropping {
@@ -299,6 +334,8 @@ main(void)
 			events_of_a_dropped_collection_are_kept_as_long_as_others, fixture_setup,
 			fixture_teardown),
 		cmocka_unit_test_setup_teardown(notices_are_read_from_a_place_on_and_cleared,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_notice_of_the_very_millisecond_is_not_cleared,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(many_collections_are_swept_in_several_turns,
 						fixture_setup, fixture_teardown),
