@@ -511,6 +511,90 @@ a_step_asks_a_reduce_once(void **state)
 	world_free(w);
 }
 
+/* ---- A builder that is always overtaken ---- */
+
+enum {
+	OVERTAKEN = VIEW_BUILD_TRIES + 50, /* documents */
+};
+
+struct overtaking {
+	struct rival rival;
+	unsigned steps;
+};
+
+/* Writes the next document. */
+static void
+overtake(struct overtaking *o)
+{
+	struct view_step_size size = { 1, VIEW_STEP_BYTES };
+	struct rival *r = &o->rival;
+	struct view_record record;
+	struct view_step step;
+	struct err err = { 0 };
+	enum status status;
+
+	arena_clear(r->arena);
+	assert_int_equal(view_build_state(&r->build, r->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_make(&r->build, record.group.number, &record.group.covers,
+					 &record.group.purge_seq, r->batch, &err),
+			 STATUS_OK);
+	while ((status = view_step_write(&r->build, r->batch, &size, r->arena, &step, &err)) ==
+		       STATUS_BUSY &&
+	       r->asked.count)
+		rival_answer(r);
+	assert_int_equal(status, STATUS_OK);
+	o->steps++;
+}
+
+/* The map of the one that is overtaken: the other one writes meanwhile. */
+static enum status
+overtaken_map(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	      struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	      struct view_error *ret_error, struct err *err)
+{
+	overtake(arg);
+	return views_functions.map(NULL, design, docs, count, arena, sink, ret_done, ret_error,
+				   err);
+}
+
+static bool
+no_step(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	(void)arg, (void)step, (void)ret_least;
+	fail_msg("a step was written");
+	return false;
+}
+
+static void
+a_builder_gives_up_that_is_always_overtaken(void **state)
+{
+	const struct view_run_hooks hooks = { .stepped = no_step };
+	struct view_functions functions = views_functions;
+	struct world *w = world_new(*state);
+	struct overtaking other = { .steps = 0 };
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &functions,
+					  .arg = &other };
+	struct view_error error;
+	struct err err = { 0 };
+	struct catalog_seq least;
+
+	functions.map = overtaken_map;
+	put_many(w, 0, OVERTAKEN);
+	least = newest(w);
+	rival_init(&other.rival, w, NULL);
+	assert_int_equal(view_run(&build, &least, &hooks, w->f->arena, &error, &err), STATUS_BUSY);
+	assert_int_equal(other.steps, VIEW_BUILD_TRIES);
+	rival_fini(&other.rival);
+	update(w);
+	check_many(w, OVERTAKEN);
+	world_free(w);
+}
+
 /* Whichever allocation fails, a batch that is made has all rows. */
 static void
 a_batch_has_all_rows_or_memory_is_short(void **state)
@@ -1021,6 +1105,8 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_step_asks_a_reduce_once, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_builder_gives_up_that_is_always_overtaken,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_batch_has_all_rows_or_memory_is_short,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(
