@@ -439,6 +439,13 @@ broken_text_and_limits_are_refused(void **state)
 				 more ? STATUS_LIMIT : STATUS_OK);
 	}
 	assert_non_null(strstr(err.text, "conditions"));
+	buf_clear(&text);
+	buf_append_cstr(&text, "{}");
+	while (text.len < SELECTOR_TEXT_BYTES)
+		buf_append_byte(&text, ' ');
+	assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err), STATUS_OK);
+	buf_append_byte(&text, ' ');
+	assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err), STATUS_LIMIT);
 	buf_release(&text);
 }
 

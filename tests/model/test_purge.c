@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/rand.h"
+#include "kv/tuple.h"
+#include "model/revisioned/revisioned_int.h"
 
 struct purge_arg {
 	struct fixture *f;
@@ -270,10 +272,53 @@ any_order_of_purges_keeps_the_database_whole(void **state)
 	}
 }
 
+/* A winner whose record counts no branches. */
+static enum status
+uncount_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	struct fixture *f = arg;
+	struct tuple_reader r;
+	struct kv_future *read;
+	struct tuple_elem e;
+	struct str record;
+
+	rev_key_rev(&key, f->db, REV_SUBSPACE_REVISIONS, STR("a"), false, fixture_rev(f, "1-x"));
+	read = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(read));
+	assert_true(kv_future_value(read, &record));
+	r = tuple_reader(record);
+	/* (format, (…, Sequence), branches, …) */
+	for (int i = 0; tuple_next(&r, &e) == STATUS_OK; i++) {
+		if (i == 2)
+			tuple_put_u64(&value, 0);
+		else
+			buf_append_str(&value, e.encoding);
+	}
+	kv_future_free(read);
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+static void
+more_branches_than_are_counted_are_corrupt(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev = "1-x";
+	const struct rev_purge_query q = query(f, "a", &rev, 1);
+	struct purge_arg arg = { .f = f, .queries = &q, .count = 1 };
+
+	fixture_replicate(f, "a", "1-x", false, "{}");
+	assert_int_equal(kv_run(f->calm, uncount_body, f, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_run(f->calm, purge_body, &arg, NULL, NULL), STATUS_CORRUPT);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(more_branches_than_are_counted_are_corrupt,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(only_leaf_takes_the_document_along, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(tombstones_can_be_purged, fixture_setup,

@@ -276,10 +276,10 @@ many_fields_are_matched_in_steps_of_an_arrays_documents(void **state)
 static void
 a_finder_finds_what_a_search_finds(void **state)
 {
-	static const char *const paths[] = {
-		"a.b.7",   "a.b.3", "a.b.5000", "a.b.5",   "a.c",  "z",  "a.b",     "z.0",
-		"a.b.0.x", "a.",    "a.d",      "a.d.x.y", "a.f1", "f1", "a.b.1999"
-	};
+	static const char *const paths[] = { "a.b.7",  "a.b.3",   "a.b.5000", "a.b.5",   "a.c",
+					     "z",      "a.b",     "z.0",      "a.b.0.x", "a.",
+					     "a.d",    "a.d.x.y", "a.f1",     "f1",      "a.b.1999",
+					     "none.z", "a.none.c" };
 	struct buf out = BUF_INIT(CASE_BYTES);
 	struct mql_finder finder;
 	struct bson_value expected, v;

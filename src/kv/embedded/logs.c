@@ -721,11 +721,12 @@ log_cut(struct log_walk *w, int dir, const char *name, struct err *err)
 	enum status status;
 
 	w->name = name;
-	/* RocksDB has deleted it in the meantime: all that it had is in tables. */
-	if (fd < 0 && errno == ENOENT)
-		return STATUS_OK;
-	if (fd < 0)
+	if (fd < 0) {
+		/* RocksDB has deleted it in the meantime: all that it had is in tables. */
+		if (errno == ENOENT)
+			return STATUS_OK;
 		return err_set(err, STATUS_IO, "opening the log %s: %s", name, strerror(errno));
+	}
 	c.cuts = w->empties && w->empties == log_number(name);
 	status = STATUS_OK;
 	while (!c.cuts) {

@@ -83,10 +83,8 @@ keyspace_parse(struct str value, struct arena *arena, struct table_keyspace *ret
 	uint64_t format;
 
 	TRY(catalog_format_next(&r, "keyspace", KEYSPACE_FORMAT, &format, err));
-	if (table_properties_next(&r, arena, &ret->properties, &ret->property_count) != STATUS_OK ||
-	    r.rest.len)
-		return STATUS_CORRUPT;
-	return STATUS_OK;
+	TRY(table_properties_next(&r, arena, &ret->properties, &ret->property_count));
+	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
 static void
@@ -115,7 +113,8 @@ type_parse(struct str value, struct arena *arena, struct table_type *ret, struct
 
 	TRY(catalog_format_next(&r, "type of a keyspace", TYPE_FORMAT, &format, err));
 	/* Pairs of texts, as properties are. */
-	if (table_properties_next(&r, arena, &fields, &count) != STATUS_OK || r.rest.len)
+	TRY(table_properties_next(&r, arena, &fields, &count));
+	if (r.rest.len)
 		return STATUS_CORRUPT;
 	to = arena_alloc(arena, count * sizeof(*to) + 1);
 	if (!to)

@@ -401,6 +401,53 @@ a_check_finds_members_that_cannot_be(void **state)
 	}
 }
 
+static enum status
+open_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const size_t *bytes = arg;
+	struct timed_item item;
+
+	return timed_item_open(t, str_of(arena_zalloc(arena, *bytes), *bytes), arena, &item);
+}
+
+static void
+a_key_has_bounded_bytes(void **state)
+{
+	struct items *f = *state;
+	size_t bytes = TIMED_ITEM_KEY_BYTES;
+
+	assert_int_equal(items_try(f, "0", open_run, &bytes), STATUS_OK);
+	bytes++;
+	assert_int_equal(items_try(f, "0", open_run, &bytes), STATUS_KEY_TOO_LARGE);
+}
+
+static enum status
+pack_status(enum timed_type type, const char *first, const char *second)
+{
+	AUTO(buf_release) struct buf bytes = BUF_INIT(TIMED_PACK_BYTES);
+	const char *const names[] = { first, second };
+	struct timed_pack pack = { .type = type, .count = 2 }, read;
+
+	for (size_t i = 0; i < 2; i++)
+		pack.members[i] = (struct timed_pack_member){ .name = str_from_cstr(names[i]),
+							      .value = STR(""),
+							      .write_us = LATER_US };
+	timed_pack_put(&pack, &bytes);
+	assert_int_equal(buf_status(&bytes), STATUS_OK);
+	return timed_pack_parse(type, buf_str(&bytes), &read);
+}
+
+static void
+members_of_a_pack_are_in_their_order(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		assert_int_equal(pack_status(types[i], "a", "b"), STATUS_OK);
+		assert_int_equal(pack_status(types[i], "b", "a"), STATUS_CORRUPT);
+		assert_int_equal(pack_status(types[i], "a", "a"), STATUS_CORRUPT);
+	}
+}
+
 int
 main(void)
 {
@@ -421,6 +468,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(writers_of_one_packed_collection_conflict,
 						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(a_check_finds_members_that_cannot_be, items_setup,
+						items_teardown),
+		cmocka_unit_test(members_of_a_pack_are_in_their_order),
+		cmocka_unit_test_setup_teardown(a_key_has_bounded_bytes, items_setup,
 						items_teardown),
 	};
 

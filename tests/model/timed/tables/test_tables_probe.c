@@ -334,6 +334,30 @@ scan_index(struct probe *p, struct timed *t)
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+static enum status
+list_keyspaces(struct probe *p, struct timed *t)
+{
+	struct table_keyspaces all;
+
+	TRY(table_keyspace_list(t->tx, p->arena, &all, &p->err));
+	for (size_t i = 0; i < all.count; i++)
+		buf_append_str(&p->said, all.keyspaces[i].name);
+	return STATUS_OK;
+}
+
+static enum status
+list_types(struct probe *p, struct timed *t)
+{
+	struct table_types all;
+
+	TRY(table_type_list(t->tx, STR("ks"), p->arena, &all, &p->err));
+	for (size_t i = 0; i < all.count; i++)
+		buf_append_str(&p->said, all.types[i].name);
+	return STATUS_OK;
+}
+
+IN(PLAIN, plain, list_keyspaces)
+IN(PLAIN, plain, list_types)
 IN(PLAIN, plain, read_row)
 IN(PLAIN, plain, scan_all)
 IN(PLAIN, plain, scan_partition)
@@ -344,6 +368,8 @@ IN(STAMPED, stamped, scan_all)
 IN(HITS, hits, scan_all)
 
 static const struct probe_op reading[] = {
+	{ "list keyspaces", list_keyspaces_in_plain, "ok, conflicts 0 0+0; 1: C/CNCOCOC 2: O/O" },
+	{ "list types", list_types_in_plain, "ok, conflicts 0 0+0; 1: O/O 2: C/CNCOCOC" },
 	{ "read a row", read_row_in_plain,
 	  "ok, conflicts 2 0+0; 1: C/O~ 2-3: C/CNC~C 4: C/CNC~C~C 5: C/CNC~C 6: "
 	  "C/CNCOC" },
@@ -371,8 +397,8 @@ static const struct probe_op reading[] = {
 
 static const struct probe_op checks[] = {
 	{ "verify", probe_verify,
-	  "ok, conflicts 12 0+0; 1: ~/~O 2-5: ~/~O~O~ 6: ~/~O 7: ~/O 8-11: ~/~O~O 12: ~/O 13: "
-	  "~/~ 14: ~/~O~O~ 15-24: ~O~/~O~O~O 25: ~/~O~O~O~O~O~O~O~O~ 26-27: ~/O 28: O/O 29: "
+	  "ok, conflicts 12 0+0; 1: ~/~O 2-5: ~/~O~O~ 6: ~/~O 7: ~/O 8-11: ~/~O~O 12: ~/O "
+	  "13-14: ~/~O~O~ 15-24: ~O~/~O~O~O 25: ~/~O~O~O~O~O~O~O~O~ 26-27: ~/O 28: O/O 29: "
 	  "~/~N~N~O~O~O~ 30: O/O 31: ~O/O 32-33: ~/O 34: ~/~O~O~O~O~O~O~O~O~O~ 35-42: ~/~O~ "
 	  "43-46: O/ 47: O/O 48: ~/~N~N~O~O~O~ 49: O/O 50: ~O/O 51-52: ~/O 53: "
 	  "~/~O~O~O~O~O~O~O~O~O~ 54: ~/~O~O~O~ 55-64: ~/~O~ 65-76: O/ 77: ~/~O 78: ~/~O~O~O~O~ "
@@ -389,7 +415,10 @@ static const struct probe_op checks[] = {
 static enum status
 create_body(struct kv_tx *tx, void *arg)
 {
-	const struct table_keyspace ks = { .name = STR("ks") };
+	const struct table_property properties[] = { { STR("replication"), STR("{}") } };
+	const struct table_keyspace ks = { .name = STR("ks"),
+					   .properties = properties,
+					   .property_count = 1 };
 	const struct table_field fields[] = { { .name = STR("x"), .type = STR("int") } };
 	const struct table_type point = {
 		.keyspace = STR("ks"), .name = STR("point"), .fields = fields, .field_count = 1
