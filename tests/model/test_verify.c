@@ -38,20 +38,21 @@ other_body(struct kv_tx *tx, void *arg)
 	return rev_db_create(tx, STR("other"), fixture_scheme(), NULL);
 }
 
-/* A replicated edit with two attachments; the first has a chunk and a half. */
+/* A replicated edit with two attachments, of which the second is empty. */
 static void
-put_attached(struct fixture *f, const char *id, const char *history, const char *json, char first)
+put_attached(struct fixture *f, const char *id, const char *history, const char *json, char first,
+	     size_t length)
 {
-	static char bytes[REV_ATT_CHUNK_BYTES * 3 / 2];
+	static char bytes[2 * REV_ATT_CHUNK_BYTES];
 	struct rev_edit edit = fixture_copy(f, id, history, false, json);
 	struct rev_att_edit atts[] = {
 		{ .source = REV_ATT_DATA,
 		  .att = { .name = STR("one.bin"),
 			   .type = STR("application/octet-stream"),
-			   .length = sizeof(bytes),
-			   .encoded_length = sizeof(bytes),
+			   .length = length,
+			   .encoded_length = length,
 			   .revpos = 1 },
-		  .data = str_of(bytes, sizeof(bytes)) },
+		  .data = str_of(bytes, length) },
 		{ .source = REV_ATT_DATA,
 		  .att = { .name = STR("empty"), .type = STR("text/plain"), .revpos = 1 } },
 	};
@@ -90,7 +91,7 @@ setup(void **state)
 	fixture_put(f, "e \xc3\xbc", NULL, "{\"\\u0000\":\"\\u0000\",\"\":{},\"l\":[]}");
 	fixture_replicate(f, "f", "2-p r", false, "{}");
 	fixture_replicate(f, "f", "2-q r", true, "{}");
-	put_attached(f, "g", "1-v", "{\"with\":\"attachments\"}", 'A');
+	put_attached(f, "g", "1-v", "{\"with\":\"attachments\"}", 'A', REV_ATT_CHUNK_BYTES * 3 / 2);
 	local.f = f;
 	local.doc = fixture_doc(f, "{\"seq\":17,\"by\":[\"me\"]}");
 	assert_int_equal(kv_run(f->store, local_body, &local, NULL, NULL), STATUS_OK);
@@ -314,6 +315,18 @@ changed(struct fixture *f, struct str s, int at, char to)
 }
 
 /* ---- Good stores ---- */
+
+/* Chunks are counted from 0, so an attachment of so many whole ones has none of that number. */
+static void
+whole_chunks_are_all_of_an_attachment(void **state)
+{
+	struct fixture *f = *state;
+
+	put_attached(f, "h", "1-a", "{}", 'C', REV_ATT_CHUNK_BYTES);
+	put_attached(f, "i", "1-a", "{}", 'E', 2 * REV_ATT_CHUNK_BYTES);
+	put_attached(f, "j", "1-a", "{}", 'G', REV_ATT_CHUNK_BYTES + 1);
+	assert_says(f, "");
+}
 
 static void
 good_store_has_no_findings_and_is_summed_up(void **state)
@@ -1096,6 +1109,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		VERIFY_TEST(good_store_has_no_findings_and_is_summed_up),
+		VERIFY_TEST(whole_chunks_are_all_of_an_attachment),
 		VERIFY_TEST(one_database_can_be_checked_alone),
 		cmocka_unit_test_setup_teardown(empty_database_is_good, fixture_setup,
 						fixture_teardown),

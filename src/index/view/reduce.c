@@ -139,7 +139,7 @@ stats_read(const struct sum_value *value, struct arena *arena, struct reduce_sta
 	if (value->kind == SUM_ARRAY) {
 		ret->is_array = true;
 		ret->item_count = value->count;
-		ret->items = arena_zalloc(arena, (value->count + 1) * sizeof(*ret->items));
+		ret->items = arena_zalloc(arena, value->count * sizeof(*ret->items));
 		if (!ret->items)
 			return STATUS_LIMIT;
 		for (size_t i = 0; i < value->count && *ret_fits; i++)

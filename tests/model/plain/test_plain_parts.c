@@ -235,6 +235,50 @@ an_update_of_leaves_alone_does_not_read_the_document(void **state)
 	assert_parts(f, "a", true, "{\"_id\":1,\"a\":5}");
 }
 
+static enum status
+root_clear_body(struct kv_tx *tx, void *arg)
+{
+	const struct bson_value id = BSON_OF_INT32(1);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct catalog_db *db;
+	enum status status;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(EXPLODED), &db, NULL));
+	status = plain_key_record(db, &id, &key, NULL);
+	catalog_db_unref(db);
+	return status == STATUS_OK ? kv_clear(tx, buf_str(&key)) : status;
+}
+
+static enum status
+get_body(struct kv_tx *tx, void *arg)
+{
+	const struct bson_value id = BSON_OF_INT32(1);
+	struct fixture *f = arg;
+	struct catalog_db *db;
+	struct plain p;
+	struct str doc;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(EXPLODED), &db, NULL));
+	plain_init(&p, tx, db, 1, &f->err);
+	status = plain_get(&p, &id, KV_READ, f->arena, &doc);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* Leaves alone, of which a lost root has told, are no document. */
+static void
+leaves_without_a_root_are_no_document(void **state)
+{
+	struct fixture *f = *state;
+
+	insert(f, EXPLODED, doc_of(f, "{\"_id\":1,\"a\":{\"b\":1},\"c\":2}"));
+	assert_int_equal(kv_run_read(f->store, get_body, f, NULL), STATUS_OK);
+	assert_int_equal(kv_run(f->store, root_clear_body, NULL, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, get_body, f, NULL), STATUS_NOT_FOUND);
+}
+
 /* An `_id` is a byte for its type, and what that type has. */
 static void
 a_root_whose_id_has_no_type_is_corrupt(void **state)
@@ -331,6 +375,7 @@ main(void)
 		CASE(parts_are_read_in_their_order_and_nothing_else),
 		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
+		CASE(leaves_without_a_root_are_no_document),
 		CASE(a_root_whose_id_has_no_type_is_corrupt),
 		CASE(a_text_has_nothing_behind_its_owner),
 		CASE(a_key_among_them_that_is_no_id_is_found),

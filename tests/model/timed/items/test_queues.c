@@ -284,14 +284,18 @@ static enum status
 set_fill_run(struct timed *t, struct arena *arena, void *arg)
 {
 	struct timed_item item;
+	uint64_t count;
 
 	(void)arg;
 	TRY(timed_item_open(t, STR("set"), arena, &item));
 	for (unsigned i = 0; i < SET_MEMBERS; i++) {
-		struct timed_member m = { .name = arena_printf(arena, "%u", i) };
+		/* `found` is what an earlier call has left, unless `known` is set. */
+		struct timed_member m = { .name = arena_printf(arena, "%u", i), .found = true };
 
 		TRY(timed_members_put(&item, TIMED_SET, &m, 1));
 	}
+	TRY(timed_count(&item, &count));
+	assert_int_equal(count, SET_MEMBERS);
 	return STATUS_OK;
 }
 

@@ -356,6 +356,18 @@ list_types(struct probe *p, struct timed *t)
 	return STATUS_OK;
 }
 
+static enum status
+alter_keyspace(struct probe *p, struct timed *t)
+{
+	const struct table_property properties[] = { { STR("durable_writes"), STR("true") } };
+	const struct table_keyspace ks = { .name = STR("ks"),
+					   .properties = properties,
+					   .property_count = 1 };
+
+	return table_keyspace_alter(t->tx, &ks, &p->err);
+}
+
+IN(PLAIN, plain, alter_keyspace)
 IN(PLAIN, plain, list_keyspaces)
 IN(PLAIN, plain, list_types)
 IN(PLAIN, plain, read_row)
@@ -369,6 +381,7 @@ IN(HITS, hits, scan_all)
 
 static const struct probe_op reading[] = {
 	{ "list keyspaces", list_keyspaces_in_plain, "ok, conflicts 0 0+0; 1: C/CNCOCOC 2: O/O" },
+	{ "alter a keyspace", alter_keyspace_in_plain, "ok, conflicts 1 0+0; 1: C/CNCICIC" },
 	{ "list types", list_types_in_plain, "ok, conflicts 0 0+0; 1: O/O 2: C/CNCOCOC" },
 	{ "read a row", read_row_in_plain,
 	  "ok, conflicts 2 0+0; 1: C/O~ 2-3: C/CNC~C 4: C/CNC~C~C 5: C/CNC~C 6: "
