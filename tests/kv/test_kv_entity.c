@@ -105,6 +105,12 @@ entity_is_two_numbers_a_name_and_a_version(void **state)
 		      "a\x00"),
 		  0 },
 		{ STR("\x15\x01\x16\x03"), 0 },
+		{ STR("\x15\x01\x16\x03\x02"
+		      "a\x00"),
+		  0 },
+		{ STR("\x16\x01\x15\x03\x02"
+		      "a\x00"),
+		  0 },
 		{ STR("\x1c\x01"), 0 },
 		{ STR("\x1d\x01\x01\x14\x02\x00"), 0 },
 		{ STR("\xff/version"), 0 },

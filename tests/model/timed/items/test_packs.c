@@ -421,6 +421,33 @@ a_key_has_bounded_bytes(void **state)
 	assert_int_equal(items_try(f, "0", open_run, &bytes), STATUS_KEY_TOO_LARGE);
 }
 
+/* Numbers are in their shortest form, also where records are read faster. */
+static void
+a_zero_of_two_bytes_is_no_type(void **state)
+{
+	const struct timed_cell leaf = { .type = TIMED_LEAF,
+					 .write_us = UINT64_C(1) << 50,
+					 .by_default = true,
+					 .at_ms = TIMED_CELL_NEVER,
+					 .value = STR("\x15\x07") };
+	AUTO(buf_release) struct buf value = BUF_INIT(100);
+	AUTO(buf_release) struct buf longer = BUF_INIT(100);
+	struct timed_cell read;
+	struct err err;
+
+	(void)state;
+	timed_cell_put(&leaf, &value);
+	assert_int_equal(timed_cell_parse(buf_str(&value), &read, &err), STATUS_OK);
+	assert_int_equal(read.type, TIMED_LEAF);
+	assert_int_equal(read.write_us, leaf.write_us);
+	/* (format, 0, …) */
+	assert_memory_equal(value.ptr + 2, "\x14", 1);
+	buf_append(&longer, value.ptr, 2);
+	buf_append(&longer, "\x15\0", 2);
+	buf_append(&longer, value.ptr + 3, value.len - 3);
+	assert_int_equal(timed_cell_parse(buf_str(&longer), &read, &err), STATUS_CORRUPT);
+}
+
 static enum status
 pack_status(enum timed_type type, const char *first, const char *second)
 {
@@ -470,6 +497,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_check_finds_members_that_cannot_be, items_setup,
 						items_teardown),
 		cmocka_unit_test(members_of_a_pack_are_in_their_order),
+		cmocka_unit_test(a_zero_of_two_bytes_is_no_type),
 		cmocka_unit_test_setup_teardown(a_key_has_bounded_bytes, items_setup,
 						items_teardown),
 	};
