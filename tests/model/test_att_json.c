@@ -47,7 +47,7 @@ members_say_of_which_kind_it_is(void **state)
 		parse(*state,
 		      "{\"a\":{\"stub\":true,\"revpos\":3,\"content_type\":\"text/plain\"},"
 		      "\"b\":{\"data\":\"aGVsbG8=\",\"content_type\":\"x/y\",\"more\":[1]},"
-		      "\"c\":{\"follows\":true,\"length\":7},"
+		      "\"c\":{\"follows\":true,\"length\":7,\"encoded_length\":5},"
 		      "\"d\":{\"follows\":true,\"length\":9,\"encoding\":\"gzip\","
 		      "\"encoded_length\":5,\"digest\":\"md5-AAAAAAAAAAAAAAAAAAAAAA==\"},"
 		      "\"e\":{\"follows\":true,\"encoding\":\"identity\",\"digest\":\"md5-AA==\"}}",

@@ -145,6 +145,7 @@ verify(struct fixture *f, const char *db, struct said *ret)
 				 STATUS_OK);
 	else
 		assert_int_equal(catalog_verify_store(tx, &options, &ret->sum, &err), STATUS_OK);
+	assert_string_equal(err.text, "");
 	kv_tx_free(tx);
 }
 

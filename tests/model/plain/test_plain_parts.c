@@ -341,6 +341,52 @@ a_text_has_nothing_behind_its_owner(void **state)
 	}
 }
 
+/* Draws the header of the text that a long document lies in, and a chunk of it. */
+static enum status
+texts_draw_body(struct kv_tx *tx, void *arg)
+{
+	const struct kv_range_options options = { .limit = 2 };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf drawn = BUF_INIT(ARENA_BYTES);
+	struct kv_future *f;
+	struct kv_range range;
+	struct catalog_db *db;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	plain_key_space(&begin, db, PLAIN_SPACE_TEXTS);
+	TRY(plain_key_end(buf_str(&begin), &end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	assert_int_equal(range.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(db->kind->draw_pair(db, PLAIN_SPACE_TEXTS,
+						str_skip(range.pairs[i].key, begin.len),
+						range.pairs[i].value, &drawn));
+	assert_true(drawn.len > 0);
+	kv_future_free(f);
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static void
+a_text_is_drawn(void **state)
+{
+	struct fixture *f = *state;
+	struct buf json = BUF_INIT(ARENA_BYTES);
+
+	buf_append_cstr(&json, "{\"_id\":1,\"a\":\"");
+	for (size_t i = 0; i <= PLAIN_WHOLE_BYTES; i++)
+		buf_append_byte(&json, 'x');
+	buf_append_cstr(&json, "\"}");
+	buf_append_byte(&json, 0);
+	insert(f, PACKED, doc_of(f, json.ptr));
+	buf_release(&json);
+	assert_int_equal(kv_run_read(f->store, texts_draw_body, NULL, &f->err), STATUS_OK);
+}
+
 static enum status
 stray_body(struct kv_tx *tx, void *arg)
 {
@@ -378,6 +424,7 @@ main(void)
 		CASE(leaves_without_a_root_are_no_document),
 		CASE(a_root_whose_id_has_no_type_is_corrupt),
 		CASE(a_text_has_nothing_behind_its_owner),
+		CASE(a_text_is_drawn),
 		CASE(a_key_among_them_that_is_no_id_is_found),
 		CASE(an_update_of_leaves_alone_does_not_read_the_document),
 	};
