@@ -15,6 +15,7 @@
 #include "catalog/events.h"
 #include "catalog/lease.h"
 #include "catalog/move.h"
+#include "catalog/move_int.h"
 #include "catalog/stored_settings.h"
 #include "catalog/store_format.h"
 #include "catalog/tally.h"
@@ -350,6 +351,17 @@ moves(struct probe *p)
 	return STATUS_OK;
 }
 
+static enum status
+move_get(struct probe *p)
+{
+	struct catalog_move move = { 0 };
+
+	probe_begin(p);
+	TRY(catalog_move_get(p->tx, CATALOG_SPACE_COUCH, STR("none"), p->arena, &move, &p->err));
+	say_number(p, move.state);
+	return STATUS_OK;
+}
+
 static const struct probe_op at_target[] = {
 	{ "read moves at the target", moves, "ok, conflicts 0 0+0; 1: C/CNCOCOC~C~COC" },
 };
@@ -361,6 +373,7 @@ static const struct probe_op around[] = {
 	{ "read settings", settings_read, "ok, conflicts 0 0+0; 1: C/CNC~C 2: C/CNC" },
 	{ "put a setting", setting_put, "ok, conflicts 0 0+0" },
 	{ "read moves", moves, "ok, conflicts 0 0+0; 1: C/CNCOCOC~C~C" },
+	{ "get a move that is not there", move_get, "ok, conflicts 1 0+0" },
 	{ "verify", probe_verify,
 	  "ok, conflicts 0 0+0; 1: ~/~O 2-3: ~/~O~O~ 4: ~O~/~O~O~ 5: ~/~O 6: ~/O 7-9: "
 	  "~/~O~O 10: ~/~O~O~O~O~ 11: ~/~O~ 12: ~/~" },

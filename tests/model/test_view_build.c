@@ -615,6 +615,14 @@ a_batch_has_all_rows_or_memory_is_short(void **state)
 	for (size_t i = 0; i < 3; i++)
 		doc_put(w, &w->docs[i]);
 	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		struct view_batch *none = NULL;
+
+		(void)mem_fail_only(nth);
+		assert_int_equal(view_batch_new(&none), STATUS_NOMEM);
+		assert_int_equal(mem_fail_only(0), nth);
+		assert_null(none);
+	}
 	for (uint64_t nth = 0; nth == 0 || failed; nth++) {
 		struct view_batch *batch;
 		enum status status;

@@ -287,7 +287,7 @@ from_number(struct mql *q, enum from which, const struct bson_value *v, int64_t 
 {
 	bool year = which == FROM_YEAR || which == FROM_ISO_YEAR;
 
-	if (!bson_is_number(v) || !bson_to_int64(v, ret))
+	if (!bson_to_int64(v, ret))
 		return mql_fail(q, 40515,
 				"'%s' must evaluate to an integer, found %s with value %s",
 				from_names[which], mql_expr_type(v), mql_text(q, STR(""), v));

@@ -412,7 +412,7 @@ read_bin(const struct mql_date_call *c, int64_t *ret)
 	*ret = 1;
 	if (!(c->given >> TRUNC_BIN & 1))
 		return STATUS_OK;
-	if (!bson_is_number(v) || !bson_to_int64(v, ret))
+	if (!bson_to_int64(v, ret))
 		return mql_fail(c->q, 5439017,
 				"$dateTrunc requires 'binSize' to be a 64-bit integer, but got "
 				"value '%s' of type %s",

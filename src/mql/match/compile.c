@@ -754,7 +754,7 @@ compile_top(struct mql *q, const struct bson_element *e, struct place place, str
 	if (mql_is(e->name, "$comment"))
 		return STATUS_OK;
 	if (truth || mql_is(e->name, "$alwaysFalse")) {
-		if (!bson_is_number(&e->value) || !bson_to_int64(&e->value, &n) || n != 1)
+		if (!bson_to_int64(&e->value, &n) || n != 1)
 			return mql_fail(q, MQL_FAILED_TO_PARSE,
 					"%.*s must be an integer value of 1", STR_ARG(e->name));
 		TRY(node_new(q, MQL_NODE_CONSTANT, STR(""), list, &node));

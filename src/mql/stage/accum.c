@@ -725,7 +725,7 @@ mql_accumulator_begin(const struct mql_accumulator *a, struct mql *q, const stru
 	if (!a->n)
 		return STATUS_OK;
 	TRY(mql_expr_run(a->n, q, env, &n));
-	if (!bson_is_number(&n) || !bson_to_int64(&n, &state->few.n))
+	if (!bson_to_int64(&n, &state->few.n))
 		return mql_fail(q, 5787902, "Value for 'n' must be of integral type, but found %s",
 				(int)n.type == MQL_MISSING ? "missing" : mql_text(q, STR(""), &n));
 	if (state->few.n <= 0)

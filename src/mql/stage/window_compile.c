@@ -158,8 +158,7 @@ compile_shift(struct mql_stages *c, const struct bson_element *e, struct mql_win
 		return mql_expr_compile(c->q, &e->value, c->scope, &f->input);
 	if (mql_is(e->name, "by")) {
 		*has_by = true;
-		if (!bson_is_number(&e->value) || !bson_to_int64(&e->value, &f->by) ||
-		    f->by < INT32_MIN || f->by > INT32_MAX)
+		if (!bson_to_int64(&e->value, &f->by) || f->by < INT32_MIN || f->by > INT32_MAX)
 			return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 					"'$shift:by' field must be an integer, but found by: %s",
 					mql_text(c->q, STR(""), &e->value));
@@ -205,7 +204,7 @@ compile_average(struct mql_stages *c, const struct bson_element *e, struct mql_w
 				"$expMovingAvg sub object must have exactly two fields: An 'input' "
 				"field, and either an 'N' field or an 'alpha' field");
 	if (mql_is(e->name, "N")) {
-		if (!bson_is_number(&e->value) || !bson_to_int64(&e->value, &n) || n <= 0)
+		if (!bson_to_int64(&e->value, &n) || n <= 0)
 			return mql_fail(c->q, MQL_FAILED_TO_PARSE,
 					"'N' field must be an integer greater than zero, but found "
 					"N: %s",

@@ -26,7 +26,7 @@ push_read_direction(const struct bson_value *v, bool *ret_descending)
 {
 	int64_t n;
 
-	if (!bson_is_number(v) || !bson_to_int64(v, &n) || (n != 1 && n != -1))
+	if (!bson_to_int64(v, &n) || (n != 1 && n != -1))
 		return false;
 	*ret_descending = n < 0;
 	return true;

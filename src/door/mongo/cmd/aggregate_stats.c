@@ -41,8 +41,7 @@ read_storage(struct call *c, struct str spec, struct stats *s)
 			return call_fail(c, MONGO_NOT_IMPLEMENTED,
 					 "'%.*s' of $collStats' storageStats is not there",
 					 (int)(e.name.len < 100 ? e.name.len : 100), e.name.ptr);
-		if (!bson_is_number(&e.value) || !bson_to_int64(&e.value, &s->scale) ||
-		    s->scale < 1)
+		if (!bson_to_int64(&e.value, &s->scale) || s->scale < 1)
 			return call_fail(c, MONGO_BAD_VALUE,
 					 "scale of $collStats has to be a whole number of at least "
 					 "1");

@@ -82,7 +82,7 @@ aggregate_batch(struct call *c, uint64_t *ret)
 				 "explain argument");
 	if (!bson_find(bson_text(&cursor->value), STR("batchSize"), &size))
 		return STATUS_OK;
-	if (!bson_is_number(&size) || !bson_to_int64(&size, &n))
+	if (!bson_to_int64(&size, &n))
 		return call_type_mismatch(c, &size, "types '[long, int, decimal, double]'",
 					  "aggregate.cursor.batchSize");
 	if (n < 0)
