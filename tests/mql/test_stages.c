@@ -682,6 +682,15 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
 		  "[0,1],'unit':'x'}}}}}",
 		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0.5,1],'unit':'year'}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0.5,1],'unit':'day'}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$sum':1,'window':{'range':"
+		  "[0.5,1],'unit':'millisecond'}}}}}",
+		  9 },
 		{ "{'$setWindowFields':{'sortBy':{'b':1},'output':{'x':{'$sum':1,'window':{'range':"
 		  "[0,1]}}}}}",
 		  5429414 },
