@@ -246,7 +246,7 @@ bson_is_container(const struct bson_value *v)
 /* What MongoDB takes for true: all but false, null, undefined and the zeros of all types. */
 bool bson_is_true(const struct bson_value *v);
 
-/* True if the number is an integer that an int64_t holds. */
+/* True if the value is a number, and an integer that an int64_t holds. */
 bool bson_to_int64(const struct bson_value *v, int64_t *ret);
 /* The nearest double of a number; a NaN for any other value. */
 double bson_to_double(const struct bson_value *v);
