@@ -1,6 +1,7 @@
 """The commands for operators: verify, compact, backup, restore; with a store and with a server."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import threading
 import time
 
 from damage import damage
-from harness import QUICK, Server, contains, equal, main, ok, run, test
+from harness import QUICK, Server, contains, equal, main, ok, run, test, until
 from mongo import Failure
 from mongo_server import MongoServer
 
@@ -62,9 +63,15 @@ def help_tells_what_each_command_takes(cwd):
 def threads_have_names(cwd):
     (cwd / "frond.ini").write_text("[frond]\nloops = 2\n")
     with Server(cwd, "--config", "frond.ini") as server:
-        names = [(task / "comm").read_text().strip()
-                 for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()]
-    equal({"frond", "loop 1", "chores", "watchdog"} - set(names), set())
+        tasks = pathlib.Path(f"/proc/{server.process.pid}/task")
+
+        def named():
+            names = set()
+            for task in tasks.iterdir():
+                with contextlib.suppress(OSError):  # it has ended
+                    names.add((task / "comm").read_text().strip())
+            return names >= {"frond", "loop 1", "chores", "watchdog"}
+        until(named)  # each thread names itself when it has begun
 
 
 # ---- verify ----
