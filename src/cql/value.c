@@ -99,14 +99,15 @@ cql_elements_next(struct cql_elements *e, struct cql_value *ret)
 	if (!e->left || e->rest.len < sizeof(uint32_t))
 		return false;
 	len = (int32_t)big_endian_32(e->rest.ptr);
+	/* It is left: whoever checks has to see that one is missing. */
+	if (len > 0 && (size_t)len > e->rest.len - sizeof(uint32_t))
+		return false;
 	e->left--;
 	e->rest = str_skip(e->rest, sizeof(uint32_t));
 	if (len < 0) {
 		*ret = len == -2 ? CQL_VALUE_UNSET : CQL_VALUE_NULL;
 		return true;
 	}
-	if ((size_t)len > e->rest.len)
-		return false;
 	*ret = CQL_VALUE(str_of(e->rest.ptr, (size_t)len));
 	e->rest = str_skip(e->rest, (size_t)len);
 	return true;
