@@ -195,7 +195,10 @@ cql_varint_print(struct buf *out, struct str bytes)
 	OPENSSL_free(digits);
 }
 
-/* Cuts the exponent off the text's end. */
+/*
+ * Cuts the exponent off the text's end. It may be beyond 32 bits, as digits behind the point are
+ * taken off it: what has to fit is the scale.
+ */
 static bool
 cut_exponent(struct str *text, int64_t *ret)
 {
@@ -205,7 +208,8 @@ cut_exponent(struct str *text, int64_t *ret)
 		struct str exponent = str_skip(*text, i + 1);
 
 		text->len = i;
-		return str_to_i64(exponent, ret) && *ret >= INT32_MIN && *ret <= INT32_MAX;
+		return str_to_i64(exponent, ret) && *ret >= 2LL * INT32_MIN &&
+		       *ret <= 2LL * INT32_MAX;
 	}
 	*ret = 0;
 	return true;

@@ -41,6 +41,7 @@ texts_come_back(void **state)
 		{ "varint", "-123456789012345678901234567890" },
 		{ "decimal", "-1.50" },
 		{ "decimal", "1E+400" },
+		{ "decimal", "4.4E+2147483648" },
 		{ "double", "0.1" },
 		{ "double", "-0.0" },
 		{ "double", "NaN" },
