@@ -166,11 +166,7 @@ regex_match_counted(const struct selector_regex *regex, pcre2_general_context *g
 
 	if (!data || !context)
 		return PCRE2_ERROR_NOMEMORY;
-	/*
-	 * The limits of PCRE2 hold for each start in the string; that of `m` for all together. Each
-	 * level is a step, so the limit of steps is reached before that of the depth, which would
-	 * have a value of its own unless it were set.
-	 */
+	/* The limits of PCRE2 hold for each start in the string; that of `m` for all together. */
 	(void)pcre2_set_match_limit(context, SELECTOR_REGEX_STEPS);
 	(void)pcre2_set_depth_limit(context, SELECTOR_REGEX_STEPS);
 	(void)pcre2_set_heap_limit(context, SELECTOR_REGEX_KIBIBYTES);
@@ -213,7 +209,8 @@ selector_regex_match(const struct selector_regex *regex, struct str text, struct
 	TRY(m.status);
 	if (code == PCRE2_ERROR_NOMEMORY)
 		return STATUS_LIMIT;
-	if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_HEAPLIMIT)
+	if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
+	    code == PCRE2_ERROR_HEAPLIMIT)
 		metric_add(&regex_given_up, 1);
 	*ret = code >= 0;
 	return STATUS_OK;
