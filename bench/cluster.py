@@ -55,8 +55,8 @@ OPERATIONS = {
 }
 # What is of many documents: how many cluster_raw counts as one, the numbers in flight, the goal of the rate.
 LONG = {"bulk": (100, (1, 4), 1.0), "list": (DOCS, (1,), 0.7)}
-# What is built of all documents, beside a frond on the embedded engine; and what cluster_raw calls that, which
-# has as many documents in a transaction and transactions under way.
+# What is built of all documents, beside a frond on the embedded engine. BUILDS_RAW has the names of cluster_raw's
+# operations for it, BUILD_DOCS and BUILD_THREADS what one of its transactions reads and how many are under way.
 GOAL_BUILT = 0.5
 BUILDS_RAW = {"view-map": "view", "view-count": "view", "index": "index"}
 BUILD_DOCS, BUILD_THREADS = 1000, 2
@@ -143,7 +143,7 @@ class Bench:
     # -- both sides --
 
     def raw(self, cluster, operation, in_flight, docs=1):
-        """Of transactions that are of so many documents: documents."""
+        """Documents a second, and the processor time of one; a transaction is of so many documents."""
         done = subprocess.run([str(self.build / "bench" / "cluster_raw"), str(cluster.file), operation,
                                str(in_flight), str(self.o.seconds)], stdout=subprocess.PIPE, text=True,
                               check=False)
@@ -253,7 +253,7 @@ def cell(rounds):
 
 def table_of(found, names, first, title):
     rows = {name: row for name, row in found["rows"].items() if name in names}
-    counts = sorted({n for row in rows.values() for n in row}, key=lambda n: (not n.isdigit(), n.zfill(9)))
+    counts = list(dict.fromkeys(n for row in rows.values() for n in row))
     out = [f"| {first} | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)] if rows else []
     for name, row in rows.items():
         cells = [cell(row[n]) if n in row else "" for n in counts]

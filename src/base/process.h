@@ -22,9 +22,9 @@ int64_t process_start_ns(void);         /* wall time since 1970-01-01 UTC */
 int64_t process_context_switches(void); /* of all threads that have ended or run */
 
 /*
- * Returns the nanoseconds that processors have worked for the thread or the process whose clock
- * this is, by pthread_getcpuclockid() or clock_getcpuclockid(). -1: it has ended. A call of the
- * system.
+ * Returns the processor time, in nanoseconds, of the thread or process that `clock` belongs to;
+ * pthread_getcpuclockid() and clock_getcpuclockid() give such clocks. Returns -1 if the thread or
+ * process has ended. Costs a system call.
  */
 int64_t process_clock_ns(clockid_t clock);
 

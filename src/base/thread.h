@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum {
-	THREAD_NAME_BYTES = 16, /* Linux's, with the NUL */
+	THREAD_NAME_BYTES = 16, /* the limit of Linux, with the NUL */
 };
 
 /*
@@ -30,8 +30,8 @@ void thread_clear_turn(void);
 void thread_set_nice(int nice);
 
 /*
- * The calling thread has this name in what the system shows of it (top -H, /proc), of up to
- * THREAD_NAME_BYTES - 1 bytes. That of a program's first thread is the program's.
+ * Names the calling thread for `top -H` and /proc, in THREAD_NAME_BYTES - 1 bytes at most. Not for
+ * the first thread of a program, whose name is also the process's.
  */
 void thread_set_name(const char *name);
 

@@ -196,8 +196,8 @@ cql_varint_print(struct buf *out, struct str bytes)
 }
 
 /*
- * Cuts the exponent off the text's end. It may be beyond 32 bits, as digits behind the point are
- * taken off it: what has to fit is the scale.
+ * Cuts the exponent off the text's end. Only the scale has to fit into 32 bits, which is the number
+ * of digits behind the point minus the exponent. So an exponent may be somewhat larger than that.
  */
 static bool
 cut_exponent(struct str *text, int64_t *ret)

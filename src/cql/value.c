@@ -99,7 +99,7 @@ cql_elements_next(struct cql_elements *e, struct cql_value *ret)
 	if (!e->left || e->rest.len < sizeof(uint32_t))
 		return false;
 	len = (int32_t)big_endian_32(e->rest.ptr);
-	/* It is left: whoever checks has to see that one is missing. */
+	/* e->left still counts this element, which tells the caller that it is cut off. */
 	if (len > 0 && (size_t)len > e->rest.len - sizeof(uint32_t))
 		return false;
 	e->left--;

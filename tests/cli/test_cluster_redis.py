@@ -25,7 +25,7 @@ SEED = seed(os.environ.get("FROND_TEST_DEFAULT_SEED", "1"))
 
 
 def test_of_processes(fn):
-    """A test of what the program with three doors is not, several processes, or has not, people."""
+    """A test that needs several processes or people: the program with three doors has neither."""
     return fn if DOORS else test(fn)
 
 

@@ -443,7 +443,7 @@ class Reach:
             return self.found[test.name]
 
     def stamp(self, test):
-        """Of the contents of the files that the test's command names."""
+        """A hash of the files that the test's command names, or None where nothing is kept."""
         if not self.path:
             return None
         told = hashlib.sha256()

@@ -2,11 +2,14 @@
  * What a build of an index needs of documents (index/engine/build.h): where to cut them, and the
  * winners of a stretch with their bodies.
  *
- * Winners are found in REVISIONS, where they carry their Sequences, by snapshot reads. The
- * transaction then conflicts with edits of those that the build wants: each rewrites its winner's
- * key. One range has all that come one after the other, since a range each takes more of a cluster
- * than the entries do. So documents that are edited all the time are in the way once; new ones are,
- * between the others, until a step has failed and each winner gets a range of its own.
+ * The build finds winners in REVISIONS, where they carry their Sequences, by snapshot reads, and
+ * takes those that are older than the index. Every edit of a document rewrites its winner's key, so
+ * read conflicts with the keys of these winners make a step fail if one of them is edited.
+ *
+ * One conflict range covers all of them that follow each other: to a cluster, a range for each
+ * would cost more than the entries. It ends at a winner that is newer than the index, so a document
+ * that is edited all the time fails a step once. New documents inside of a range fail a step, too.
+ * After a failure each winner gets a range of its own (`exact`), and they no longer matter.
  */
 #include "catalog/tally.h"
 #include "kv/few.h"
@@ -91,8 +94,8 @@ struct winners {
 	size_t count;
 	size_t cap;
 	/*
-	 * The keys of the first and the last one of those that have no read conflict yet; empty:
-	 * all have one.
+	 * Where the next conflict range begins and ends: the keys of the first and of the last
+	 * winner that no range covers yet. `first` is empty if there is none.
 	 */
 	struct buf *first, *last;
 };
@@ -122,7 +125,7 @@ stretch_bounds(const struct catalog_db *db, const struct index_stretch *stretch,
 	return catalog_key_status(hi);
 }
 
-/* Adds the read conflict with the keys of those that have none. */
+/* Adds the conflict range from w->first to w->last. Then no winner is left without one. */
 static enum status
 winners_conflict(struct kv_tx *tx, struct winners *w)
 {
