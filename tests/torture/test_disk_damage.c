@@ -482,6 +482,39 @@ unwritten_sectors_of_the_last_transaction_are_an_unfinished_write(void **state)
 	assert_int_equal(look(d), COMMITS - 1);
 }
 
+/*
+ * RocksDB deletes a log some time after it has opened the store, and a power cut may bring it back
+ * afterwards, beside a newer one that ends in an unfinished write, too.
+ */
+static void
+unfinished_write_is_gone_once_there_is_a_newer_log(void **state)
+{
+	struct damage *d = *state;
+	size_t from = record_from_end(&d->log, 1);
+	char *copy = malloc(d->log.filled_len);
+	char kept[PATH_BYTES];
+	struct kv_store *store;
+	struct log log;
+
+	snprintf(kept, sizeof(kept), "%s-kept", d->fixture.dir);
+	memcpy(copy, d->log.bytes, d->log.filled_len);
+	unwrite(copy, d->log.len / SECTOR_BYTES, from);
+	write_file(&d->log, copy, d->log.filled_len);
+	free(copy);
+	assert_int_equal(link(d->log.path, kept), 0);
+	store = fixture_open(d->fixture.url, (struct kv_options){ 0 });
+	put_now(store, "t/z", "more");
+	snprintf(log.path, sizeof(log.path), "%s", kept);
+	read_file(&log);
+	assert_int_equal(log.len, from);
+	free(log.bytes);
+	kv_close(store);
+	if (access(d->log.path, F_OK) != 0)
+		assert_int_equal(rename(kept, d->log.path), 0);
+	(void)unlink(kept);
+	assert_int_equal(look(d), COMMITS - 1);
+}
+
 static void
 last_transaction_may_end_anywhere_in_front_of_the_filling(void **state)
 {
@@ -602,6 +635,7 @@ main(int argc, char **argv)
 		T(filling_behind_the_log_is_its_end),
 		T(wrong_byte_in_front_of_a_filling_is_corrupt),
 		T(unwritten_sectors_of_the_last_transaction_are_an_unfinished_write),
+		T(unfinished_write_is_gone_once_there_is_a_newer_log),
 		T(last_transaction_may_end_anywhere_in_front_of_the_filling),
 		T(unwritten_sector_in_front_of_the_last_transaction_is_corrupt),
 		T(small_commits_seldom_make_the_log_longer),

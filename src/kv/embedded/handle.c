@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/big_endian.h"
 #include "base/clock.h"
@@ -43,14 +44,12 @@ handle_check_room(const struct emb_store *store, struct err *err)
 }
 
 static enum status
-handle_check_logs(struct emb_store *store, struct err *err)
+handle_check_logs(struct emb_store *store, struct log_torn *ret_torn, struct err *err)
 {
-	bool torn;
-
 	struct err why = { 0 };
-	enum status status = emb_logs_check(store->path, &torn, &why);
+	enum status status = emb_logs_check(store->path, ret_torn, &why);
 
-	emb_options_expect_torn(store->options, status == STATUS_OK && torn);
+	emb_options_expect_torn(store->options, status == STATUS_OK && ret_torn->number);
 	if (status != STATUS_CORRUPT)
 		return status == STATUS_OK ? status : err_set(err, status, "%s", why.text);
 	return err_set(err, status,
@@ -76,17 +75,31 @@ enum status
 emb_handle_open(struct emb_store *store, struct err *err)
 {
 	const char *name = "default";
+	enum status status = STATUS_OK;
+	struct log_torn torn;
 	char *error = NULL;
+	int torn_fd;
 
 	assert(!store->db && !store->family);
 	TRY(handle_check_room(store, err));
-	TRY(handle_check_logs(store, err));
+	TRY(handle_check_logs(store, &torn, err));
+	torn_fd = torn.number ? emb_logs_open_torn(store->path, &torn) : -1;
+	if (torn.number && torn_fd < 0 && errno != ENOENT)
+		return err_set(err, STATUS_IO, "%s: opening its log %06llu.log: %s", store->path,
+			       (unsigned long long)torn.number, strerror(errno));
 	store->db = rocksdb_open_column_families(store->options, store->path, 1, &name,
 						 (const rocksdb_options_t *const *)&store->options,
 						 &store->family, &error);
 	store->health.writable = !error;
+	/* Only now: until RocksDB has its lock, another process may be writing this log. */
+	if (!error && torn_fd >= 0)
+		status = emb_logs_end_torn(torn_fd, &torn, err);
+	if (torn_fd >= 0)
+		close(torn_fd);
+	if (status != STATUS_OK)
+		emb_handle_close(store);
 	if (!error)
-		return STATUS_OK;
+		return status;
 	store->db = NULL;
 	if (!store->health.create && strstr(error, "does not exist")) {
 		rocksdb_free(error);
@@ -98,9 +111,10 @@ emb_handle_open(struct emb_store *store, struct err *err)
 static enum status
 handle_try_to_read(struct emb_store *store, struct err *err)
 {
+	struct log_torn torn;
 	char *error = NULL;
 
-	TRY(handle_check_logs(store, err));
+	TRY(handle_check_logs(store, &torn, err));
 	store->health.writable = false;
 	store->db = rocksdb_open_for_read_only(store->options, store->path, 0, &error);
 	if (!error)

@@ -26,7 +26,8 @@
  * is not whole is an unfinished write if a sector of it still has the filling, which is different
  * at each place, and no batch begins behind it. Otherwise it is damaged. RocksDB's strict recovery
  * would refuse such an end; it may be told to stop there, once all that is in front has been found
- * whole here.
+ * whole here. An opening takes such an end
+ * away (emb_logs_end_torn()) before it writes to a newer log, beside which it would be damage.
  *
  * emb_logs_cut() takes back a commit that has failed. The log may have all of its bytes, some or
  * none, and if all were there, the next opening would bring the commit back. Each batch ends with
@@ -62,6 +63,7 @@ struct log_walk {
 	bool filling;       /* nothing but filling may follow */
 	uint64_t newest;    /* of emb_logs_check(): the number of the newest log with a batch */
 	bool torn;          /* likewise: it ends in an unfinished write over a filling */
+	uint64_t torn_at;   /* where that begins */
 	bool others_whole;  /* likewise: all that other logs have is whole */
 	uint64_t published; /* of emb_logs_cut() */
 	uint64_t empties;   /* likewise: the number of the log of which nothing stays; 0: none */
@@ -369,6 +371,7 @@ bytes_judge(struct log_walk *w, struct log_bytes *b, bool newest, bool *ret_judg
 	written = bytes_written(w, b);
 	w->torn = batch_is_unwritten(w, b, written) && !bytes_have_later_batch(w, b, written) &&
 		  !record_has_wrong_length(w, b, written);
+	w->torn_at = b->batch_at;
 	*ret_judged = w->torn;
 }
 
@@ -536,12 +539,12 @@ logs_find_newest(struct log_walk *w, const char *path, struct err *err)
 }
 
 enum status
-emb_logs_check(const char *path, bool *ret_torn, struct err *err)
+emb_logs_check(const char *path, struct log_torn *ret_torn, struct err *err)
 {
 	struct log_walk *w = mem_alloc(sizeof(*w));
 	enum status status;
 
-	*ret_torn = false;
+	*ret_torn = (struct log_torn){ 0 };
 	if (!w)
 		return err_set(err, STATUS_NOMEM, "out of memory");
 	crc_make_table(w->crc_table);
@@ -553,7 +556,8 @@ emb_logs_check(const char *path, bool *ret_torn, struct err *err)
 	status = logs_find_newest(w, path, err);
 	if (status == STATUS_OK)
 		status = logs_for_each(path, w, log_check, err);
-	*ret_torn = w->torn && w->others_whole;
+	if (w->torn && w->others_whole)
+		*ret_torn = (struct log_torn){ w->newest, w->torn_at };
 	mem_free(w->whole);
 	mem_free(w);
 	return status;
@@ -711,6 +715,18 @@ log_shorten(int fd, const char *name, uint64_t bytes, struct err *err)
 	/* The next reader is to see what the disk has, not what the kernel remembers. */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	return STATUS_OK;
+}
+
+int
+emb_logs_open_torn(const char *path, const struct log_torn *torn)
+{
+	return log_open(path, torn->number, O_RDWR);
+}
+
+enum status
+emb_logs_end_torn(int fd, const struct log_torn *torn, struct err *err)
+{
+	return log_shorten(fd, "with an unfinished write", torn->bytes, err);
 }
 
 static enum status

@@ -463,10 +463,10 @@ salvage_files_read(struct salvage_files *f, const char *path, const char *scratc
 {
 	char newest[NAME_BYTES];
 	struct err why = { 0 };
+	struct log_torn torn;
 
 	TRY(files_list(f, path, newest, err));
-	if (emb_logs_check(path, &f->torn, &why) != STATUS_OK)
-		f->torn = false;
+	f->torn = emb_logs_check(path, &torn, &why) == STATUS_OK && torn.number;
 	TRY(manifest_find(f, path, scratch, newest, losses));
 	tables_choose(f);
 	for (size_t i = 0; i < f->table_count; i++)
