@@ -14,6 +14,7 @@ one that they were recorded with, and where valgrind runs. What a compiler decid
 the record of an operation that was recorded with another one; all else must be there.
 """
 
+import functools
 import http.client
 import json
 import os
@@ -122,7 +123,7 @@ class Guarded:
         self.redis_address = ("127.0.0.1", int(redis_port))
         self.redis = self.redis_client()
         self.command(("PING",))  # who says nothing is sent away while others are counted
-        self.mongo = mongo.Client(int(mongo_port), timeout=120)
+        self.mongo_port = int(mongo_port)
         self.cql_port = int(cql_port)
         self.rows_port = int(rows_port)
         self.valgrind = valgrind
@@ -138,6 +139,11 @@ class Guarded:
         if answer.status != status:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:200]}")
         return json.loads(text)
+
+    @functools.cached_property
+    def mongo(self):
+        """Connected when it is first used: a busy machine needs minutes for what is measured before."""
+        return mongo.Client(self.mongo_port, timeout=120)
 
     def redis_client(self):
         return socket.create_connection(self.redis_address, timeout=120)

@@ -45,6 +45,21 @@ export async function eventually(ask, timeoutMs = 10000, everyMs = 20) {
 	}
 }
 
+/* Asks for a number until it is `goal`; only without any progress for so long it has failed. */
+export async function reaches(goal, ask, stalledMs, everyMs = 50) {
+	let last;
+	let deadline = Date.now() + stalledMs;
+	for (;;) {
+		const answer = await ask();
+		if (answer === goal) return;
+		if (answer !== last) deadline = Date.now() + stalledMs;
+		last = answer;
+		if (Date.now() > deadline)
+			throw new Error(`${answer} for ${stalledMs} ms, not ${goal}: ${ask}`);
+		await sleep(everyMs);
+	}
+}
+
 /* The rejection of a promise that must not be fulfilled. */
 export async function rejection(promise) {
 	try {

@@ -492,6 +492,9 @@ static struct obstacle {
 	struct fixture *f;
 	const struct index_documents *rows;
 	unsigned attempts;
+	unsigned again; /* of these, for a stretch that there was an attempt for before */
+	char after[KV_LIMIT_KEY_BYTES];
+	size_t after_bytes;
 } * obstacle;
 
 static enum status
@@ -519,6 +522,12 @@ obstructed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct ind
 		 const struct index_stretch *stretch, struct arena *arena, index_visitor *visitor,
 		 void *arg, struct index_passed *ret)
 {
+	if (obstacle->attempts &&
+	    str_eq(stretch->after, str_of(obstacle->after, obstacle->after_bytes)))
+		obstacle->again++;
+	obstacle->after_bytes = stretch->after.len;
+	if (stretch->after.len)
+		memcpy(obstacle->after, stretch->after.ptr, stretch->after.len);
 	TRY(obstacle->rows->visit(tx, db, def, stretch, arena, visitor, arg, ret));
 	assert_int_equal(run(obstacle->f, (struct step){ .run = put_between, .v = 2 }), STATUS_OK);
 	obstacle->attempts++;
@@ -549,8 +558,8 @@ new_rows_are_in_the_way_of_a_build_once(void **arg)
 	assert_int_equal(build(f, number, 100), STATUS_OK);
 	index_documents_register(o.rows);
 	assert_state(f, "ready");
-	/* What is slow gets smaller steps, each of which is an attempt at least. */
-	assert_in_range(o.attempts, 2, 40);
+	/* What is slow gets smaller steps, and a busy cluster may have some of them begin again. */
+	assert_in_range(o.again, 1, 1 + o.attempts / 4);
 	assert_int_equal(count(f, 1), MANY);
 	verified_none(f->store);
 }
