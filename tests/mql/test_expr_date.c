@@ -73,6 +73,7 @@ dates_are_made_of_parts(void **state)
 		  "'timezone':'America/New_York'}}",
 		  "{}", DATE("2024-11-03T05:30:00Z"), 0 },
 		{ "{'$dateFromParts':{'year':2024,'month':null}}", "{}", "null", 0 },
+		{ "{'$dateFromParts':{'year':2024,'timezone':null}}", "{}", "null", 0 },
 		{ "{'$dateFromParts':{'year':2024.5}}", "{}", NULL, 40515 },
 		{ "{'$dateFromParts':{'year':10000}}", "{}", NULL, 40523 },
 		{ "{'$dateFromParts':{'year':2024,'day':40000}}", "{}", NULL, 31034 },

@@ -265,6 +265,10 @@ what_a_value_lacks_is_explained(void **state)
 		  ("{'operatorName':'minProperties','specifiedAs':{'minProperties':2},"
 		   "'reason':'specified number of properties was not satisfied',"
 		   "'numberOfProperties':1}") },
+		{ "{'maxProperties':1}", "{'a':1,'b':2}",
+		  ("{'operatorName':'maxProperties','specifiedAs':{'maxProperties':1},"
+		   "'reason':'specified number of properties was not satisfied',"
+		   "'numberOfProperties':2}") },
 		{ "{'properties':{'a':{'bsonType':'string','title':'T','description':'D'},'b':{}}}",
 		  "{'a':1,'b':2}",
 		  ("{'operatorName':'properties','propertiesNotSatisfied':[{"

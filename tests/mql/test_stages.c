@@ -99,10 +99,23 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	return STATUS_OK;
 }
 
+/* No figures of indexes: there are none. */
+static enum status
+other_stats(const struct mql_store *store, struct mql *q, struct str stage, struct str spec,
+	    struct mql_source **ret)
+{
+	(void)store;
+	(void)q;
+	(void)stage;
+	(void)spec;
+	(void)ret;
+	return STATUS_NOT_FOUND;
+}
+
 static enum status
 run_stages(struct mql *q, struct str stages, struct str documents, int flags, struct buf *out)
 {
-	const struct mql_store store = { .open = other_open };
+	const struct mql_store store = { .open = other_open, .stats = other_stats };
 	struct mql_run_options options = { .store = &store,
 					   .disk = flags != RUN_NO_DISK,
 					   .directory = flags == RUN_NOWHERE ? "/tmp/frond/none"
@@ -244,6 +257,7 @@ documents_are_chosen_and_changed_one_by_one(void **state)
 		  "{'b':{'y':2},'c':[{'x':2},3]}" },
 		{ "{'$count':'n'}", "{},{},{}", "{'n':3}" },
 		{ "{'$count':'n'}", "", "" },
+		{ "{'$indexStats':{}}", "{'a':1}", "" },
 		{ "{'$sample':{'size':2}},{'$count':'n'}", "{},{},{}", "{'n':2}" },
 		{ "{'$sample':{'size':9}},{'$count':'n'}", "{},{},{}", "{'n':3}" },
 		{ "{'$documents':[{'a':1},{'a':{'$add':[1,1]}}]}", "", "{'a':1},{'a':2}" },
@@ -385,6 +399,9 @@ windows_are_computed_by_partition(void **state)
 		  "{'t':0,'v':1},{'t':2,'v':5},{'t':3,'v':5}",
 		  "{'t':0,'v':1,'d':null,'i':0.0,'e':1.0},{'t':2,'v':5,'d':2.0,'i':6.0,'e':3.0},"
 		  "{'t':3,'v':5,'d':0.0,'i':11.0,'e':4.0}" },
+		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{"
+		  "'e':{'$expMovingAvg':{'input':'$v','alpha':0.75}}}}}",
+		  "{'t':0,'v':1},{'t':1,'v':5}", "{'t':0,'v':1,'e':1.0},{'t':1,'v':5,'e':4.0}" },
 		{ "{'$setWindowFields':{'sortBy':{'t':1},'output':{"
 		  "'i':{'$integral':{'input':'$v','unit':'second'},'window':{'documents':"
 		  "[-1,0]}}}}},{'$unset':'t'}",
@@ -702,6 +719,12 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$derivative':{'input':'$a'"
 		  "}}}}}",
 		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$expMovingAvg':{'input':"
+		  "'$a','alpha':0}}}}}",
+		  9 },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$expMovingAvg':{'input':"
+		  "'$a','alpha':1}}}}}",
+		  9 },
 		{ "{'$fill':1}", 9 },
 		{ "{'$fill':{}}", 40414 },
 		{ "{'$fill':{'output':1}}", 14 },
@@ -765,6 +788,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$lookup':{'from':'x','as':'y','pipeline':null}}", MQL_TYPE_MISMATCH },
 		{ "{'$lookup':{'from':'x','as':'y','localField':null,'foreignField':'a'}}", 9 },
 		{ "{'$geoNear':{}}", MQL_NOT_SUPPORTED },
+		{ "{'$indexStats':1}", 28803 },
+		{ "{'$indexStats':{'a':1}}", 28803 },
 	};
 
 	for (size_t i = 0; i < CASES(cases); i++) {

@@ -75,7 +75,7 @@ compare_modifiers(const void *a, const void *b, const void *arg)
 bool
 mql_update_name_is_filtered(struct str name, struct str *ret)
 {
-	if (name.len < 3 || !str_starts_with(name, STR("$[")) || name.ptr[name.len - 1] != ']')
+	if (!str_starts_with(name, STR("$[")) || name.ptr[name.len - 1] != ']')
 		return false;
 	*ret = str_of(name.ptr + 2, name.len - 3);
 	return true;
