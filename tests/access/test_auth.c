@@ -586,6 +586,27 @@ derived_salts_depend_on_the_name_and_the_secret(void **state)
 }
 
 static void
+verifiers_keep_a_salt_that_is_there(void **state)
+{
+	const struct auth_hashing how = { .rounds = ROUNDS };
+	struct verifier v = { .salt_len = 4 }, fresh = { .salt_len = 0 };
+	struct fixture *f = *state;
+	uint8_t hash[VERIFIER_HASH_BYTES];
+	struct scram scram;
+
+	memcpy(v.salt, "salt", 4);
+	assert_int_equal(auth_make_verifiers(STR("pass"), &how, &v, &scram, &f->err), STATUS_OK);
+	assert_true(str_eq(str_of(v.salt, v.salt_len), STR("salt")));
+	assert_true(verifier_derive(&v, STR("pass"), hash));
+	assert_memory_equal(v.hash, hash, v.hash_len);
+	assert_int_equal(auth_make_verifiers(STR("pass"), &how, &fresh, &scram, &f->err),
+			 STATUS_OK);
+	assert_true(fresh.salt_len > 0);
+	assert_true(verifier_derive(&fresh, STR("pass"), hash));
+	assert_memory_equal(fresh.hash, hash, fresh.hash_len);
+}
+
+static void
 bad_names_and_passwords_cannot_be_added(void **state)
 {
 	static const struct str names[] = { { "", 0 }, { "a:b", 3 } };
@@ -840,6 +861,7 @@ main(void)
 		CASE(cookies_of_the_former_secret_hold_for_the_overlap),
 		CASE(cookie_ends_with_its_password),
 		CASE(derived_salts_depend_on_the_name_and_the_secret),
+		CASE(verifiers_keep_a_salt_that_is_there),
 		CASE(bad_names_and_passwords_cannot_be_added),
 		CASE(the_longest_name_and_password_log_in),
 		CASE(a_proxy_with_the_secret_says_who_it_is),

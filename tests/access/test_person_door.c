@@ -253,6 +253,10 @@ what_could_let_nobody_in_is_not_kept(void **state)
 	c.at.by = PERSON_DOOR_BY_ANY; /* and has a password */
 	assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_INVALID);
 	c.at = door_with("pear");
+	c.at.by = PERSON_DOOR_BY_ANY + 1;
+	c.at.count = 0;
+	assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_INVALID);
+	c.at = door_with("pear");
 	c.name = STR("a:b");
 	assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_INVALID);
 }
