@@ -267,6 +267,40 @@ a_sparse_index_leaves_out_documents_that_lack_a_column(void **state)
 }
 
 static void
+a_number_that_is_none_is_corrupt(void **state)
+{
+	const struct index_column columns[] = { { path_a, 1, false } };
+	const struct index_def def = def_of(columns, 1, 0);
+	const struct index_source good = { .id = STR("d"), .body = STR("{\"a\":1}") };
+	const struct index_source damaged = { .id = STR("d"), .body = STR("{\"a\":1x}") };
+	struct index_pairs pairs;
+
+	(void)state;
+	assert_int_equal(index_entries_make(&db, &def, &good, &work, &pairs), STATUS_OK);
+	assert_int_equal(index_entries_make(&db, &def, &damaged, &work, &pairs), STATUS_CORRUPT);
+}
+
+static void
+an_array_that_is_noted_tells_which_entry_counts(void **state)
+{
+	const struct index_column columns[] = { { path_a, 1, false } };
+	struct index_def def = def_of(columns, 1, 0);
+	const struct index_interval all = { 0 };
+	struct body body = body_of(STR("{\"a\":[1,2]}"), "d");
+	struct index_range range;
+	bool first;
+
+	(void)state;
+	assert_int_equal(index_range_make(&db, &def, &all, &work, &range), STATUS_OK);
+	for (def.many = 0; def.many < 2; def.many++) {
+		assert_int_equal(index_entry_is_first(&db, &def, &body.leaves, &range, 1, false,
+						      STR("another"), &work, &first),
+				 STATUS_OK);
+		assert_int_equal(first, !def.many);
+	}
+}
+
+static void
 each_different_element_has_an_entry(void **state)
 {
 	const struct index_column columns[] = { { path_a, 1, false }, { path_b, 1, false } };
@@ -441,6 +475,8 @@ main(void)
 		TEST(columns_sort_one_after_another_and_then_by_id),
 		TEST(an_entry_gives_back_id_and_texts),
 		TEST(a_sparse_index_leaves_out_documents_that_lack_a_column),
+		TEST(a_number_that_is_none_is_corrupt),
+		TEST(an_array_that_is_noted_tells_which_entry_counts),
 		TEST(each_different_element_has_an_entry),
 		TEST(what_is_too_long_is_cut_and_stays_in_order),
 		TEST(ranges_hold_what_lies_between_their_bounds),

@@ -539,6 +539,11 @@ damaged_entries_are_found(void **state)
 		assert_says(f, "plain_index_stray: no document has this entry\n"
 			       "plain_index: the counter says 2, and there are 3 entries\n"
 			       "tally: the counters of this range say 2, and there are 3\n");
+		damage(f, p[2].key, STR("\x15\x63")); /* a format that is not known yet */
+		assert_says(f, "unreadable_value: not an entry of an index\n"
+			       "plain_index: the counter says 2, and there are 3 entries\n"
+			       "tally: the counters of this range say 2, and there are 3\n");
+		damage(f, p[2].key, p[2].value);
 		/* As many entries as there should be: both that are wrong are told. */
 		damage(f, p[0].key, none);
 		assert_says(f, "plain_index: the document has no entry in the index\n"
@@ -555,6 +560,44 @@ damaged_entries_are_found(void **state)
 		damage(f, stray, none);
 		verified_none(f->store);
 	}
+}
+
+/* The key of a mark, and a longer one. */
+static enum status
+mark_keys_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(2 * KV_LIMIT_KEY_BYTES);
+	struct entries *entries = arg;
+	struct catalog_db *db;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(entries->name), &db, NULL));
+	index_key_mark(&key, db, 1, STR("id"));
+	catalog_db_unref(db);
+	TRY(buf_status(&key));
+	entries->pairs[0].key = arena_dup(entries->arena, buf_str(&key));
+	tuple_put_u64(&key, 1);
+	TRY(buf_status(&key));
+	entries->pairs[1].key = arena_dup(entries->arena, buf_str(&key));
+	return STATUS_OK;
+}
+
+static void
+damaged_marks_of_a_build_are_found(void **state)
+{
+	struct fixture *f = *state;
+	struct entries entries = { .name = PACKED, .arena = f->arena };
+	const struct kv_pair *p = entries.pairs;
+
+	(void)put(f, PACKED, "{\"_id\":1,\"a\":1}");
+	assert_int_equal(create(f, PACKED, "{\"key\":{\"a\":1},\"name\":\"a\"}"), 1);
+	assert_int_equal(kv_run(f->store, mark_keys_body, &entries, NULL, NULL), STATUS_OK);
+	damage(f, p[0].key, STR(""));
+	verified_none(f->store);
+	damage(f, p[0].key, STR("x"));
+	assert_says(f, "unknown_key: not a mark of a build\n");
+	damage(f, p[0].key, STR(""));
+	damage(f, p[1].key, STR(""));
+	assert_says(f, "unknown_key: not a mark of a build\n");
 }
 
 /* The root bounds a document's length, also where a number becomes one of more bytes. */
@@ -1045,6 +1088,7 @@ main(void)
 		CASE(an_index_of_another_icu_is_out_of_use_until_it_is_built_again),
 		CASE(a_longer_value_of_any_type_keeps_the_bound),
 		CASE(damaged_entries_are_found),
+		CASE(damaged_marks_of_a_build_are_found),
 		CASE(random_operations_leave_indexes_well),
 		CASE(builds_beside_writers_miss_nothing),
 	};
