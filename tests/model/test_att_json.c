@@ -50,10 +50,11 @@ members_say_of_which_kind_it_is(void **state)
 		      "\"c\":{\"follows\":true,\"length\":7,\"encoded_length\":5},"
 		      "\"d\":{\"follows\":true,\"length\":9,\"encoding\":\"gzip\","
 		      "\"encoded_length\":5,\"digest\":\"md5-AAAAAAAAAAAAAAAAAAAAAA==\"},"
-		      "\"e\":{\"follows\":true,\"encoding\":\"identity\",\"digest\":\"md5-AA==\"}}",
+		      "\"e\":{\"follows\":true,\"encoding\":\"identity\",\"digest\":\"md5-AA==\"},"
+		      "\"f\":{\"follows\":true,\"encoded_length\":5}}",
 		      &atts, &count, &err),
 		STATUS_OK);
-	assert_int_equal(count, 5);
+	assert_int_equal(count, 6);
 	assert_int_equal(atts[0].kind, REV_ATT_KIND_STUB);
 	assert_int_equal(atts[0].edit.source, REV_ATT_STUB);
 	assert_true(atts[0].edit.has_revpos);
@@ -73,6 +74,7 @@ members_say_of_which_kind_it_is(void **state)
 	assert_int_equal(atts[3].edit.att.encoded_length, 5);
 	assert_false(atts[4].has_length || atts[4].has_digest);
 	assert_int_equal(atts[4].edit.att.encoding, REV_ATT_IDENTITY);
+	assert_false(atts[5].has_length);
 }
 
 static void

@@ -329,12 +329,91 @@ the_deepest_document_is_kept(void **state)
 	arena_free(arena);
 }
 
+static const char *
+repeated(struct arena *arena, char c, size_t bytes)
+{
+	char *text = arena_bytes(arena, bytes + 1);
+
+	memset(text, c, bytes);
+	text[bytes] = '\0';
+	return text;
+}
+
+struct fitting {
+	size_t name_bytes;
+	bool near, far, both;
+};
+
+/* Whether a member's value fits into "e", into what has the long name, and into both. */
+static enum status
+fit_run(struct timed *t, struct arena *arena, void *arg)
+{
+	char name[TIMED_JSON_PATH_BYTES];
+	struct jtree_node *nodes[2], *value;
+	struct fitting *g = arg;
+	struct timed_item item;
+	struct timed_json j;
+
+	memset(name, 'n', g->name_bytes);
+	TRY(timed_item_open(t, STR("leaves"), arena, &item));
+	TRY(timed_json_open(&item, &j));
+	assert_true(j.leaves);
+	TRY(timed_json_member(&j, j.root, str_of(name, g->name_bytes), &nodes[0]));
+	TRY(timed_json_member(&j, j.root, STR("e"), &nodes[1]));
+	assert_true(nodes[0] && nodes[1]);
+	TRY(jtree_read(STR("1"), arena, &value, NULL));
+	TRY(timed_json_fits(&j, nodes, 1, str_of(name, g->name_bytes), value, &g->far));
+	TRY(timed_json_fits(&j, nodes + 1, 1, str_of(name, g->name_bytes), value, &g->near));
+	return timed_json_fits(&j, nodes, 2, str_of(name, g->name_bytes), value, &g->both);
+}
+
+static void
+what_fits_into_one_node_need_not_fit_into_all(void **state)
+{
+	struct fitting g = { .name_bytes = TIMED_JSON_PATH_BYTES / 3 };
+	struct arena *arena = arena_new(SIZE_MAX);
+	struct items *f = *state;
+	struct step s = { .key = STR("leaves") };
+
+	s.text = arena_printf(arena, "{\"pad\":\"%0*d\",\"%s\":{},\"e\":{}}", PAD_BYTES, 0,
+			      repeated(arena, 'n', g.name_bytes));
+	items_must(f, set_run, &s);
+	items_must(f, fit_run, &g);
+	assert_true(g.near);
+	assert_false(g.far || g.both);
+	arena_free(arena);
+}
+
+/* Names that no leaf has room for make a document a text in chunks. */
+static void
+a_text_of_whole_chunks_is_sound(void **state)
+{
+	struct arena *arena = arena_new(SIZE_MAX);
+	struct items *f = *state;
+	const char *name = repeated(arena, 'n', TIMED_JSON_PATH_BYTES);
+	struct step s = { .key = STR("text") };
+
+	for (int bytes = 2 * TIMED_CHUNK_BYTES - 1; bytes <= 2 * TIMED_CHUNK_BYTES + 1; bytes++) {
+		int rest = bytes - (int)strlen("{'':''}") - TIMED_JSON_PATH_BYTES;
+
+		s.text = arena_printf(arena, "{\"%s\":\"%0*d\"}", name, rest, 0);
+		assert_int_equal(s.text.len, bytes);
+		items_must(f, set_run, &s);
+		items_verify(f);
+	}
+	arena_free(arena);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(random_changes_agree, items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(the_deepest_document_is_kept, items_setup,
+						items_teardown),
+		cmocka_unit_test_setup_teardown(what_fits_into_one_node_need_not_fit_into_all,
+						items_setup, items_teardown),
+		cmocka_unit_test_setup_teardown(a_text_of_whole_chunks_is_sound, items_setup,
 						items_teardown),
 	};
 
