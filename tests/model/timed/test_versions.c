@@ -341,6 +341,19 @@ states_compare(struct items *f, const struct states *s, const char *key, unsigne
 	}
 }
 
+/*
+ * Each change of a member makes one record, as each of a value does, and the value in pieces that
+ * it takes the place of has gone. Of changes before the last ones nothing is left.
+ */
+static void
+assert_few_records(struct items *f, items_step *run)
+{
+	if (run == set_run || run == hash_run || run == hash_pieces_run)
+		assert_int_equal(items_pairs(f, SPACE_UNDO), VERSIONS + 1);
+	if (run == hash_run || run == hash_pieces_run)
+		assert_int_equal(items_pairs(f, SPACE_GONE), run == hash_run ? 0 : VERSIONS);
+}
+
 static void
 exactly_so_many_states_of_an_item_are_kept(void **state)
 {
@@ -366,6 +379,7 @@ exactly_so_many_states_of_an_item_are_kept(void **state)
 		}
 		rest_in_slices(f);
 		states_compare(f, &s, "x", VERSIONS);
+		assert_few_records(f, kinds[k].run);
 		/* What nobody can read is gone. */
 		items_must(f, delete_run, &gone);
 		for (int i = 0; i <= VERSIONS; i++)

@@ -1,0 +1,143 @@
+/*
+ * What the removing of versions answers when a call of the store fails, when its memory ends and
+ * when what it reads is damaged; and by what it conflicts (probe.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "items_world.h"
+#include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
+
+enum {
+	BETWEEN_MS = 700, /* two changes */
+	REST_MS = 3000,   /* after which the sweep looks at what was changed */
+	PIECES_BYTES = TIMED_RECORD_BYTES + 100,
+};
+
+/* ---- The world ---- */
+
+static enum status
+fill_bound(struct timed *t, struct world *w)
+{
+	(void)w;
+	return timed_history_set(
+		t, (struct timed_history_bounds){ .seconds = 1000 * 1000, .versions = 1 });
+}
+
+/* A value in the header, and a member whose value lies in pieces. */
+static enum status
+fill_changes(struct timed *t, struct world *w)
+{
+	struct str value = arena_printf(w->arena, "value %llu", (unsigned long long)w->now_ms);
+	struct timed_member member = { .name = STR("m") };
+	char *bytes = arena_bytes(w->arena, PIECES_BYTES);
+	struct timed_item item;
+
+	memset(bytes, 'a', PIECES_BYTES);
+	member.value = str_of(bytes, PIECES_BYTES);
+	TRY(timed_item_open(t, STR("v"), w->arena, &item));
+	TRY(timed_value_set(&item, value, (struct timed_expiry){ TIMED_EXPIRY_NEVER, 0 }));
+	TRY(timed_item_open(t, STR("h"), w->arena, &item));
+	TRY(timed_members_put(&item, TIMED_HASH, &member, 1));
+	w->now_ms += BETWEEN_MS;
+	return STATUS_OK;
+}
+
+static enum status
+trim(struct timed *t, uint64_t *ret_done, bool *ret_more)
+{
+	struct timed_tended tended = { 0 };
+
+	*ret_done = 0;
+	*ret_more = false;
+	TRY(timed_now(t));
+	TRY(timed_history_tend(t, &tended));
+	return timed_trim(t, &tended, ret_done, ret_more);
+}
+
+/* Leaves jobs behind. */
+static enum status
+fill_jobs(struct timed *t, struct world *w)
+{
+	uint64_t done;
+	bool more;
+
+	w->now_ms += REST_MS;
+	TRY(trim(t, &done, &more));
+	assert_true(more);
+	return STATUS_OK;
+}
+
+static world_fill *const fills[] = {
+	fill_bound,   fill_changes, fill_changes, fill_changes, fill_changes,
+	fill_changes, fill_jobs,    fill_changes, fill_changes,
+};
+
+/* ---- Probes ---- */
+
+static enum status
+trim_slice(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	uint64_t done;
+	bool more;
+
+	(void)item;
+	TRY(trim(t, &done, &more));
+	buf_printf(&p->said, "%llu %d", (unsigned long long)done, more);
+	return STATUS_OK;
+}
+
+static enum status
+trim_of(struct probe *p)
+{
+	return world_item(p, NULL, trim_slice);
+}
+
+static const struct probe_op ops[] = {
+	{ "remove versions", trim_of,
+	  "ok, conflicts 11 0+0; 1: C/O 2: C/CNCOCOC~COC 3-4: C/C~OC 5-8: C/O 9: O/ 10-12: "
+	  "OC/OCNCOCO" },
+};
+
+static int
+setup(void **state)
+{
+	struct world **w = (struct world **)state;
+
+	world_open(fills, sizeof(fills) / sizeof(fills[0]), w);
+	(*w)->now_ms = START_MS + 20 * 1000;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	world_close(*state);
+	return 0;
+}
+
+static void
+removing_versions_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, ops, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(removing_versions_hands_failures_on, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
