@@ -537,7 +537,7 @@ table_scan_next(struct table_scan *s, struct arena *arena, struct table_row *ret
 		if (left)
 			return STATUS_OK;
 		TRY(table_fail_corrupt(s->t, table_reading_end(&r, &any)));
-		if (!r.any || !any)
+		if (!any)
 			continue;
 		s->shown = true;
 		*ret = r.row;

@@ -14,6 +14,7 @@
 #include "catalog/store_format.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
+#include "model/timed/tables/tables_int.h"
 #include "probe.h"
 #include "store.h"
 #include "test_tables.h"
@@ -367,7 +368,18 @@ alter_keyspace(struct probe *p, struct timed *t)
 	return table_keyspace_alter(t->tx, &ks, &p->err);
 }
 
+static enum status
+alter_table(struct probe *p, struct timed *t)
+{
+	const struct table_property properties[] = { { STR("comment"), STR("'other'") } };
+
+	(void)p;
+	return table_alter(
+		t, &(struct table_alteration){ .properties = properties, .property_count = 1 });
+}
+
 IN(PLAIN, plain, alter_keyspace)
+IN(PLAIN, plain, alter_table)
 IN(PLAIN, plain, list_keyspaces)
 IN(PLAIN, plain, list_types)
 IN(PLAIN, plain, read_row)
@@ -382,6 +394,8 @@ IN(HITS, hits, scan_all)
 static const struct probe_op reading[] = {
 	{ "list keyspaces", list_keyspaces_in_plain, "ok, conflicts 0 0+0; 1: C/CNCOCOC 2: O/O" },
 	{ "alter a keyspace", alter_keyspace_in_plain, "ok, conflicts 1 0+0; 1: C/CNCICIC" },
+	{ "alter a table", alter_table_in_plain,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCICICICICOCICICOIC" },
 	{ "list types", list_types_in_plain, "ok, conflicts 0 0+0; 1: O/O 2: C/CNCOCOC" },
 	{ "read a row", read_row_in_plain,
 	  "ok, conflicts 2 0+0; 1: C/O~ 2-3: C/CNC~C 4: C/CNC~C~C 5: C/CNC~C 6: "
@@ -636,10 +650,30 @@ checks_find_what_is_lost_or_foreign(void **state)
 		    "1-41: ~ 42-47: O 48-61: ~ 62-63: O 64-82: ~ 83-84: O 85-92: ~");
 }
 
+static void
+a_key_ends_behind_the_number_of_a_piece(void **state)
+{
+	AUTO(buf_release) struct buf rest = BUF_INIT(64);
+	struct arena *arena = arena_new(4096);
+	struct table_place place;
+
+	(void)state;
+	tuple_put_u64(&rest, 3);
+	tuple_put_u64(&rest, 1);
+	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_OK);
+	assert_int_equal(place.column, 3);
+	assert_true(place.is_piece);
+	assert_int_equal(place.piece, 1);
+	tuple_put_u64(&rest, 1);
+	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_CORRUPT);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_key_ends_behind_the_number_of_a_piece),
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
