@@ -306,6 +306,31 @@ a_search_has_pages_and_finds_everything_once(void **state)
 }
 
 static void
+databases_are_watched_as_far_as_there_is_room(void **state)
+{
+	const struct catalog_events_wanted wanted = { .space = CATALOG_SPACE_COUCH, .most = 1 };
+	struct catalog_watched watched[CATALOG_EVENTS_WATCHED + 1];
+	struct catalog_watched *beyond = &watched[CATALOG_EVENTS_WATCHED];
+	struct fixture *f = *state;
+	struct catalog_events s;
+
+	make_many(f);
+	memset(watched, 0, sizeof(watched));
+	catalog_events_init(&s, &wanted, f->arena, NULL);
+	s.watched = watched;
+	while (!s.done) {
+		struct kv_tx *tx = begin(f);
+
+		assert_int_equal(catalog_events_page(tx, &s, NULL), STATUS_OK);
+		kv_tx_free(tx);
+	}
+	assert_int_equal(s.dbs_count, 1 + MANY);
+	catalog_events_release(&s);
+	assert_non_null(beyond[-1].kind);
+	assert_true(!beyond->kind && !beyond->number);
+}
+
+static void
 write_to_first_and_last(struct fixture *f)
 {
 	static unsigned writes;
@@ -398,6 +423,7 @@ main(void)
 		EVENT_TEST(a_store_that_went_on_elsewhere_raises_its_events),
 		EVENT_TEST(watches_tell_of_each_kind),
 		EVENT_TEST(a_search_has_pages_and_finds_everything_once),
+		EVENT_TEST(databases_are_watched_as_far_as_there_is_room),
 		EVENT_TEST(what_happens_during_a_search_is_left_to_the_next),
 		EVENT_TEST(changes_of_some_documents_cost_a_key_each),
 	};

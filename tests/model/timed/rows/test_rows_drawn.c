@@ -190,6 +190,40 @@ rows_are_found_by_what_is_drawn_of_them(void **state)
 	assert_string_equal(inspected(f, "(0x"), "");
 }
 
+static enum status
+zero_body(struct kv_tx *tx, void *arg)
+{
+	struct doc_scalar parts[] = { { .kind = DOC_TEXT, .text = STR("k79689") },
+				      { .kind = DOC_INT64, .n = 1 } };
+	const struct timed_key key = { parts, 2 };
+	struct catalog_db *db;
+	enum status status;
+	struct timed t;
+
+	(void)arg;
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_ROWS, STR(TABLE), &db, NULL));
+	timed_init(&t, tx, db, NULL, NULL);
+	status = timed_insert(&t, &key, (struct timed_expiry){ 0 });
+	catalog_db_unref(db);
+	return status;
+}
+
+/* The hash of the key is 0, which a number that cannot be read is not taken for. */
+static void
+a_number_that_is_none_leads_to_no_row(void **state)
+{
+	static const char *const ids[] = {
+		"", "(", "(0x", "(0x000", "(0x00zz", "(0x00 0", "0x0000"
+	};
+	struct fixture *f = *state;
+
+	assert_int_equal(kv_run(f->store, zero_body, NULL, NULL, NULL), STATUS_OK);
+	assert_true(str_starts_with(str_from_cstr(inspected(f, "(0x0000")),
+				    STR("(0x0000, 'k79689', 1), ")));
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		assert_string_equal(inspected(f, ids[i]), "");
+}
+
 /* The column may be one that the schema knew no more, or not yet, when it was read. */
 static void
 a_column_that_the_schema_lacks_is_drawn_by_its_number(void **state)
@@ -216,6 +250,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rows_are_found_by_what_is_drawn_of_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_number_that_is_none_leads_to_no_row,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test(a_column_that_the_schema_lacks_is_drawn_by_its_number),
 	};
