@@ -1,6 +1,9 @@
 /* Where the embedded engine makes a store and finds one, and what it does not take for one. */
 #include "fixture.h"
 
+#include "base/mem.h"
+#include "kv/embedded/directory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <rocksdb/c.h>
@@ -151,6 +154,49 @@ read_only_store_reads_and_refuses_writes(void **state)
 	kv_close(store);
 }
 
+static void
+a_file_that_cannot_be_synced_is_told_of(void **state)
+{
+	const struct fixture *f = *state;
+	struct err err = { 0 };
+	char path[400];
+
+	put_file(f, "a");
+	assert_int_equal(emb_directory_sync_all(f->dir, &err), STATUS_OK);
+	/* A device has nothing to sync. */
+	snprintf(path, sizeof(path), "%s/null", f->dir);
+	assert_return_code(symlink("/dev/null", path), errno);
+	assert_int_equal(emb_directory_sync_all(f->dir, &err), STATUS_IO);
+	assert_non_null(strstr(err.text, "syncing null"));
+	remove_file(f, "null");
+	assert_int_equal(emb_directory_sync_all(f->dir, &err), STATUS_OK);
+	remove_file(f, "a");
+}
+
+/* One that is as long as a block is read once more, and has nothing left. */
+static void
+a_checksum_is_of_a_file_that_can_be_read(void **state)
+{
+	const struct fixture *f = *state;
+	char path[400], block[LOG_BLOCK_BYTES] = { 0 };
+	uint32_t whole = 0, again = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/block", f->dir);
+	assert_false(emb_file_crc(path, &whole));
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+	close(fd);
+	assert_true(emb_file_crc(path, &whole));
+	assert_true(emb_file_crc(path, &again));
+	assert_int_equal(whole, again);
+	(void)mem_fail_after(1);
+	assert_false(emb_file_crc(path, &again));
+	(void)mem_fail_after(0);
+	remove_file(f, "block");
+	assert_false(emb_file_crc(f->dir, &again));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
 
 int
@@ -158,6 +204,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(missing_store_is_not_found),
+		T(a_file_that_cannot_be_synced_is_told_of),
+		T(a_checksum_is_of_a_file_that_can_be_read),
 		T(second_opening_finds_it_locked),
 		T(directory_with_files_of_others_is_refused),
 		T(directory_of_a_file_system_or_an_unfinished_store_becomes_one),

@@ -79,7 +79,7 @@ event_read(struct plain *p, const struct kv_pair *pair, struct arena *arena,
 	status = plain_seq_parse(str_skip(pair->key, space.len), &ret->seq);
 	if (status == STATUS_OK)
 		status = plain_event_parse(pair->value, arena, ret, p->err);
-	if (status == STATUS_CORRUPT || status == STATUS_NOT_FOUND)
+	if (status == STATUS_CORRUPT)
 		return plain_fail_corrupt(p, pair->key, "an event");
 	return status;
 }
