@@ -26,7 +26,8 @@ enum {
 	LOSSES = 64,
 	/* A block has 8 KB and is filled up to 9: so many keys have at most one block. */
 	BLOCK_KEYS = 600,
-	PLACES = 12, /* of a file that are spoiled, one after the other */
+	SHORT_BYTES = 100, /* of a table that is zeros */
+	PLACES = 12,       /* of a file that are spoiled, one after the other */
 	FILES = 64,
 	PATH_BYTES = 400,
 	NAME_BYTES = 100,
@@ -493,12 +494,83 @@ files_that_are_gone_are_told_of(void **state)
 	remove_directory(copy);
 }
 
+/* Not one block of it is found, and nothing tells how many bytes of it had been data. */
+static void
+a_table_of_zeros_is_told_of(void **state)
+{
+	static char names[FILES][NAME_BYTES];
+	struct salvage_test *t = *state;
+	size_t count = list_files(t->dir.dir, names), tables = 0;
+	char copy[2 * PATH_BYTES], path[3 * PATH_BYTES];
+
+	join(copy, sizeof(copy), t->dir.dir, ".", "bad");
+	for (size_t i = 0; i < count; i++) {
+		if (!strstr(names[i], ".sst"))
+			continue;
+		tables++;
+		copy_store(t, copy);
+		join(path, sizeof(path), copy, "/", names[i]);
+		assert_int_equal(truncate(path, 0), 0);
+		assert_int_equal(truncate(path, SHORT_BYTES), 0);
+		salvage(t, copy);
+		assert_true(t->missing + t->other > 0);
+		assert_int_equal(t->untold, 0);
+	}
+	assert_true(tables > 0);
+	remove_directory(copy);
+}
+
+static enum status
+compare_with_memory(const char *url, bool has_format, void *arg, struct err *err)
+{
+	(void)mem_fail_only(0);
+	return compare_all(url, has_format, arg, err);
+}
+
+/* Whichever allocation fails: nothing is made, or what is missing is told to be lost. */
+static void
+short_memory_loses_nothing_silently(void **state)
+{
+	struct salvage_test *t = *state;
+	struct kv_salvage_how how = salvage_how(t);
+	char target[2 * PATH_BYTES], to[2 * PATH_BYTES];
+	uint64_t shortages, failed = 0;
+
+	how.finish = compare_with_memory;
+	join(target, sizeof(target), t->dir.dir, ".", "new");
+	join(to, sizeof(to), "embedded", ":", target);
+	remove_directory(target);
+	for (uint64_t n = 1;; n++) {
+		struct kv_salvage_sum sum;
+		struct err err = { 0 };
+		enum status status;
+
+		t->told = 0;
+		t->loss_count = t->missing = t->other = t->untold = 0;
+		shortages = mem_shortages();
+		(void)mem_fail_only(n);
+		status = kv_salvage(t->dir.url, to, &how, &sum, &err);
+		(void)mem_fail_only(0);
+		if (status != STATUS_OK) {
+			assert_true(status == STATUS_NOMEM || status == STATUS_LIMIT);
+			assert_int_not_equal(access(target, F_OK), 0);
+			failed++;
+			continue;
+		}
+		assert_int_equal(t->untold, 0);
+		remove_directory(target);
+		if (mem_shortages() == shortages)
+			break;
+	}
+	assert_true(failed > 0);
+}
+
 static void
 places_that_cannot_be_are_refused(void **state)
 {
 	struct salvage_test *t = *state;
 	const struct kv_salvage_how how = salvage_how(t);
-	char url[2 * PATH_BYTES];
+	char url[2 * PATH_BYTES], full[2 * PATH_BYTES];
 	struct kv_salvage_sum sum;
 	struct err err = { 0 };
 
@@ -508,6 +580,11 @@ places_that_cannot_be_are_refused(void **state)
 	join(url, sizeof(url), t->dir.url, ".", "none");
 	assert_int_equal(kv_salvage(url, "embedded:/tmp/frond-none", &how, &sum, &err),
 			 STATUS_NOT_FOUND);
+	join(full, sizeof(full), t->dir.dir, ".", "full");
+	join(url, sizeof(url), "embedded", ":", full);
+	copy_store(t, full);
+	assert_int_equal(kv_salvage(t->dir.url, url, &how, &sum, &err), STATUS_EXISTS);
+	remove_directory(full);
 }
 
 int
@@ -520,6 +597,8 @@ main(void)
 		cmocka_unit_test(damage_to_a_log_costs_a_transaction),
 		cmocka_unit_test(other_files_are_not_needed),
 		cmocka_unit_test(files_that_are_gone_are_told_of),
+		cmocka_unit_test(a_table_of_zeros_is_told_of),
+		cmocka_unit_test(short_memory_loses_nothing_silently),
 		cmocka_unit_test(places_that_cannot_be_are_refused),
 	};
 
