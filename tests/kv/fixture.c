@@ -153,6 +153,11 @@ begin(struct kv_store *store)
 	struct kv_tx *tx = NULL;
 
 	assert_ok(kv_begin(store, KV_TX_READ_WRITE, &tx));
+	if (getenv("FROND_TEST_KV_VIEWS")) {
+		uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+
+		assert_ok(kv_get_metadata_version(tx, metadata));
+	}
 	return tx;
 }
 

@@ -1,7 +1,8 @@
 /*
  * What the tests of the key-value store share: a store of their own, and calls that fail the test
  * instead of returning a status. FROND_TEST_STORE names another store to run the contract against;
- * keys below "t/" in it are cleared.
+ * keys below "t/" in it are cleared. With FROND_TEST_KV_VIEWS what begin() begins has read the
+ * metadata version, as requests do first.
  */
 #ifndef FROND_TESTS_KV_FIXTURE_H
 #define FROND_TESTS_KV_FIXTURE_H

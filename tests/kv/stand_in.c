@@ -46,6 +46,10 @@ enum {
 	PATH_BYTES = 512,
 	HOLD_PATH_BYTES = PATH_BYTES + 8,
 	HOLD_TEXT_BYTES = 64,
+
+	KEPT_VERSIONS =
+		16, /* at which transactions may go on, as a cluster keeps some seconds of them */
+	KEPT_TXS = 32, /* that go on at each */
 };
 
 /* What the engine looks for in the library, which is all that others see of this one. */
@@ -85,9 +89,18 @@ code_of(enum status status)
 	return CODE_UNKNOWN_ERROR;
 }
 
+/* A version that somebody has asked for, with transactions that have begun at it. */
+struct kept_version {
+	uint64_t version;
+	struct kv_tx *txs[KEPT_TXS];
+	size_t count;
+};
+
 struct FDB_database {
 	char path[PATH_BYTES];
 	struct kv_store *store; /* NULL: the place is free; otherwise open until the process ends */
+	struct kept_version kept[KEPT_VERSIONS]; /* the oldest gives way; `lock` */
+	size_t kept_next;
 };
 
 struct FDB_transaction {
@@ -552,10 +565,28 @@ remove_one(const char *path, const struct stat *stat, int kind, struct FTW *plac
 }
 
 static void
+kept_drop(struct kept_version *kept)
+{
+	while (kept->count)
+		kv_tx_free(kept->txs[--kept->count]);
+}
+
+static void
+kept_drop_all(FDBDatabase *db)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < KEPT_VERSIONS; i++)
+		kept_drop(&db->kept[i]);
+	pthread_mutex_unlock(&lock);
+}
+
+static void
 stores_close(void)
 {
-	for (size_t i = 0; i < STORES; i++)
+	for (size_t i = 0; i < STORES; i++) {
+		kept_drop_all(&stores[i]);
 		kv_close(stores[i].store);
+	}
 }
 
 /* Removes what an earlier process has left, unless that is to be kept. */
@@ -613,7 +644,7 @@ fdb_create_database(const char *path, FDBDatabase **ret)
 void
 fdb_database_destroy(FDBDatabase *db)
 {
-	(void)db; /* others in the process may open it again */
+	kept_drop_all(db); /* others in the process may open it again */
 }
 
 int
@@ -707,6 +738,48 @@ fdb_transaction_set_option(FDBTransaction *t, int option, const uint8_t *value, 
 	return CODE_OK;
 }
 
+/* Has some begin at this version, if it is the newest: for fdb_transaction_set_read_version(). */
+static void
+kept_add(FDBDatabase *db, uint64_t version)
+{
+	struct kept_version kept = { .version = version };
+	struct kept_version given_up;
+
+	while (kept.count < KEPT_TXS) {
+		struct kv_tx *tx;
+		uint64_t at;
+
+		if (kv_begin(db->store, KV_TX_READ_WRITE, &tx) != STATUS_OK)
+			break;
+		if (kv_get_read_version(tx, &at) != STATUS_OK || at != version) {
+			kv_tx_free(tx);
+			break;
+		}
+		tx->uses_reserve = true;
+		kept.txs[kept.count++] = tx;
+	}
+	pthread_mutex_lock(&lock);
+	given_up = db->kept[db->kept_next];
+	db->kept[db->kept_next] = kept;
+	db->kept_next = (db->kept_next + 1) % KEPT_VERSIONS;
+	pthread_mutex_unlock(&lock);
+	kept_drop(&given_up);
+}
+
+/* One that has begun at the version; NULL: none is left. */
+static struct kv_tx *
+kept_take(FDBDatabase *db, uint64_t version)
+{
+	struct kv_tx *tx = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < KEPT_VERSIONS && !tx; i++)
+		if (db->kept[i].version == version && db->kept[i].count)
+			tx = db->kept[i].txs[--db->kept[i].count];
+	pthread_mutex_unlock(&lock);
+	return tx;
+}
+
 FDBFuture *
 fdb_transaction_get_read_version(FDBTransaction *t)
 {
@@ -719,18 +792,26 @@ fdb_transaction_get_read_version(FDBTransaction *t)
 	pthread_mutex_unlock(&t->lock);
 	f = future_new(code_of(status));
 	f->number = (int64_t)version;
+	if (status == STATUS_OK)
+		kept_add(t->db, version);
 	return future_answered(t, f);
 }
 
-/* A store has one version, so one that is not the newest is one that is kept no longer. */
+/* Of a transaction that has not read. A version that is not kept any longer is too old. */
 void
 fdb_transaction_set_read_version(FDBTransaction *t, int64_t version)
 {
+	struct kv_tx *kept = kept_take(t->db, (uint64_t)version);
 	uint64_t newest = 0;
 
 	pthread_mutex_lock(&t->lock);
-	if (kv_get_read_version(t->tx, &newest) != STATUS_OK || newest != (uint64_t)version)
+	if (kept) {
+		kv_tx_free(t->tx);
+		t->tx = kept;
+	} else if (kv_get_read_version(t->tx, &newest) != STATUS_OK ||
+		   newest != (uint64_t)version) {
 		t->failed = CODE_TOO_OLD;
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 

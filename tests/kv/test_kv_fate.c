@@ -353,6 +353,48 @@ closing_a_store_waits_for_what_was_left(void **state)
 	assert_int_equal(count_ids(), 0);
 }
 
+/* ---- Commits that wait for others' ---- */
+
+static struct kv_future *
+commit_of_a_request(const char *key, struct kv_tx **ret)
+{
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+
+	*ret = begin(store);
+	assert_ok(kv_get_metadata_version(*ret, metadata));
+	put(*ret, key, "1");
+	return kv_commit(*ret);
+}
+
+/* So many that the next one waits to be committed with others (kv/fdb/joint.h). */
+static void
+commits_without_an_answer_hold_up_no_other(void **state)
+{
+	const char *const keys[] = { "t/held/1", "t/held/2", "t/held/3", "t/held/4" };
+	enum {
+		HELD = sizeof(keys) / sizeof(keys[0]),
+	};
+	struct kv_future *held[HELD], *free;
+	struct kv_tx *tx[HELD], *last;
+
+	(void)state;
+	hold("key t/held");
+	for (size_t i = 0; i < HELD; i++)
+		held[i] = commit_of_a_request(keys[i], &tx[i]);
+	free = commit_of_a_request("t/free", &last);
+	assert_true(event_wait(kv_future_event(free), clock_after_ms(PATIENCE_MS)));
+	assert_ok(kv_future_wait(free));
+	kv_tx_free(last);
+	for (size_t i = 0; i < HELD; i++)
+		assert_false(kv_future_ready(held[i]));
+	hold_nothing();
+	for (size_t i = 0; i < HELD; i++) {
+		assert_ok(kv_future_wait(held[i]));
+		kv_tx_free(tx[i]);
+		assert_stored(store, keys[i], "1");
+	}
+}
+
 int
 main(void)
 {
@@ -372,6 +414,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(lanes_may_end_before_a_commit_does, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(closing_a_store_waits_for_what_was_left, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(commits_without_an_answer_hold_up_no_other, setup,
 						teardown),
 	};
 

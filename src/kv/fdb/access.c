@@ -2,31 +2,43 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 enum {
-	/* Behind a template that gets a stamp: where, little-endian. */
-	STAMP_OFFSET_BYTES = 4,
 	/* The library takes this value for that key and no other: a template and its offset. */
-	METADATA_VALUE_BYTES = KV_VERSIONSTAMP_TX_BYTES + STAMP_OFFSET_BYTES,
+	METADATA_VALUE_BYTES = KV_VERSIONSTAMP_TX_BYTES + FDB_STAMP_PLACE_BYTES,
 };
 
 /* ---- Reads ---- */
 
-/* Read-only transactions cannot conflict: the library need not remember what they read. */
-static bool
-tx_reads_snapshot(const struct fdb_tx *tx, enum kv_read mode)
+/* A read must see what the transaction has written before, which a view does not. */
+static enum status
+tx_enter_read(struct fdb_tx *tx, size_t note_bytes)
 {
-	return mode == KV_SNAPSHOT || tx->base.kind == KV_TX_READ_ONLY;
+	TRY(fdb_tx_check(tx));
+	if (tx->noting && (tx->written || !fdb_notes_fit(tx, note_bytes)))
+		return fdb_view_leave(tx);
+	return STATUS_OK;
+}
+
+/* Read-only transactions cannot conflict. */
+static bool
+tx_conflicts(const struct fdb_tx *tx, enum kv_read mode)
+{
+	return mode != KV_SNAPSHOT && tx->base.kind != KV_TX_READ_ONLY;
 }
 
 enum status
 fdb_tx_get(struct fdb_tx *tx, struct str key, enum kv_read mode, struct fdb_future **ret)
 {
+	bool conflicts = tx_conflicts(tx, mode);
 	FDBFuture *part;
 
-	TRY(fdb_tx_check(tx));
+	TRY(tx_enter_read(tx, 2 * key.len + 1));
+	if (conflicts && tx->noting)
+		TRY(fdb_notes_add_key_conflict(tx, key));
 	fdb_time_begin(tx);
-	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, tx_reads_snapshot(tx, mode));
+	part = fdb.transaction_get(tx->tx, fdb_ptr(key), (int)key.len, !conflicts || tx->noting);
 	*ret = fdb_future_new(tx, FDB_GET, part, 0);
 	if (!*ret)
 		return STATUS_NOMEM;
@@ -48,9 +60,10 @@ static enum status
 tx_get_range(struct fdb_tx *tx, struct str begin, struct str end,
 	     const struct kv_range_options *options, struct fdb_future **ret)
 {
+	bool conflicts = tx_conflicts(tx, options->mode);
 	struct fdb_future *f;
 
-	TRY(fdb_tx_check(tx));
+	TRY(tx_enter_read(tx, 2 * tx->base.store->prefix_bytes + begin.len + end.len));
 	fdb_time_begin(tx);
 	if (str_cmp(begin, end) > 0)
 		end = begin;
@@ -66,13 +79,17 @@ tx_get_range(struct fdb_tx *tx, struct str begin, struct str end,
 	f->begin = str_of(f->bounds, begin.len);
 	f->end = str_of(f->bounds + begin.len, end.len);
 	f->options = *options;
+	f->whole_begin = f->begin;
 	f->whole_end = f->end;
+	f->notes = conflicts && tx->noting;
+	if (f->notes)
+		fdb_notes_owe(tx, begin.len + end.len);
 	/*
 	 * For a reverse read with a limit the library would conflict with the whole range. So it is
 	 * read as a snapshot read, and future.c adds the conflict of what has been read.
 	 */
-	f->conflicts = options->reverse && !tx_reads_snapshot(tx, options->mode);
-	f->snapshot = options->reverse || tx_reads_snapshot(tx, options->mode);
+	f->conflicts = options->reverse && conflicts && !tx->noting;
+	f->snapshot = options->reverse || !conflicts || tx->noting;
 	tx->ranges_open = true;
 	fdb_future_start(f);
 	*ret = f;
@@ -137,77 +154,90 @@ fdb_tx_estimate(struct fdb_tx *tx, struct str begin, struct str end, uint64_t *r
 
 /* ---- Writes ---- */
 
-/* Before each write. Ranges that are under way must not see it. */
+/* Before each write. Ranges that are under way must not see it; those in a view do not. */
 static enum status
-tx_enter_write(struct fdb_tx *tx)
+tx_enter_write(struct fdb_tx *tx, const struct fdb_note *note)
 {
 	TRY(fdb_tx_check(tx));
-	fdb_tx_settle_ranges(tx);
-	tx->written = true;
+	if (tx->noting && !fdb_notes_fit(tx, note->first.len + note->second.len))
+		TRY(fdb_view_leave(tx));
+	if (!tx->noting)
+		fdb_tx_settle_ranges(tx);
 	return STATUS_OK;
 }
 
-enum status
-fdb_set(struct kv_tx *base, struct str key, struct str value)
+/* Of keys as the cluster has them. */
+static enum status
+tx_write(struct fdb_tx *tx, struct fdb_note note)
 {
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
-	TRY(tx_enter_write(tx));
-	key = fdb_tx_key(tx, 0, key);
-	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
-	return STATUS_OK;
-}
-
-enum status
-fdb_set_no_conflict(struct kv_tx *base, struct str key, struct str value)
-{
-	struct fdb_tx *tx = (struct fdb_tx *)base;
 	int code;
 
-	TRY(tx_enter_write(tx));
-	/* The option holds for the next write alone, and the library takes calls in their order. */
-	code = fdb.transaction_set_option(tx->tx, FDB_TX_NEXT_WRITE_NO_CONFLICT, NULL, 0);
+	TRY(tx_enter_write(tx, &note));
+	tx->written |= note.kind != FDB_NOTE_READ_CONFLICT;
+	if (tx->noting)
+		return fdb_notes_add(tx, note);
+	code = fdb_note_do(tx->tx, &note);
 	if (code != 0)
-		return err_set(&base->err, fdb_status(code), "%s", fdb.get_error(code));
-	key = fdb_tx_key(tx, 0, key);
-	fdb.transaction_set(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(value), (int)value.len);
+		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
 	return STATUS_OK;
 }
 
-enum status
-fdb_clear(struct kv_tx *base, struct str key)
+static enum status
+tx_write_pair(struct fdb_tx *tx, enum fdb_note_kind kind, struct str key, struct str value)
 {
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
-	TRY(tx_enter_write(tx));
-	key = fdb_tx_key(tx, 0, key);
-	fdb.transaction_clear(tx->tx, fdb_ptr(key), (int)key.len);
-	return STATUS_OK;
+	return tx_write(tx, (struct fdb_note){
+				    .kind = kind,
+				    .first = fdb_tx_key(tx, 0, key),
+				    .second = value,
+			    });
 }
 
-enum status
-fdb_clear_range(struct kv_tx *base, struct str begin, struct str end)
+static enum status
+tx_write_range(struct fdb_tx *tx, enum fdb_note_kind kind, struct str begin, struct str end)
 {
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
 	if (str_cmp(begin, end) >= 0)
 		return fdb_tx_check(tx);
-	TRY(tx_enter_write(tx));
-	begin = fdb_tx_key(tx, 0, begin);
-	end = fdb_tx_key(tx, 1, end);
-	fdb.transaction_clear_range(tx->tx, fdb_ptr(begin), (int)begin.len, fdb_ptr(end),
-				    (int)end.len);
-	return STATUS_OK;
+	return tx_write(tx, (struct fdb_note){
+				    .kind = kind,
+				    .first = fdb_tx_key(tx, 0, begin),
+				    .second = fdb_tx_key(tx, 1, end),
+			    });
+}
+
+enum status
+fdb_set(struct kv_tx *tx, struct str key, struct str value)
+{
+	return tx_write_pair((struct fdb_tx *)tx, FDB_NOTE_SET, key, value);
+}
+
+enum status
+fdb_set_no_conflict(struct kv_tx *tx, struct str key, struct str value)
+{
+	return tx_write_pair((struct fdb_tx *)tx, FDB_NOTE_SET_NO_CONFLICT, key, value);
+}
+
+enum status
+fdb_clear(struct kv_tx *tx, struct str key)
+{
+	return tx_write_pair((struct fdb_tx *)tx, FDB_NOTE_CLEAR, key, (struct str){ 0 });
+}
+
+enum status
+fdb_clear_range(struct kv_tx *tx, struct str begin, struct str end)
+{
+	return tx_write_range((struct fdb_tx *)tx, FDB_NOTE_CLEAR_RANGE, begin, end);
 }
 
 /* Of a key as the cluster has it. */
 static enum status
 tx_mutate(struct fdb_tx *tx, int type, struct str key, struct str operand)
 {
-	TRY(tx_enter_write(tx));
-	fdb.transaction_atomic_op(tx->tx, fdb_ptr(key), (int)key.len, fdb_ptr(operand),
-				  (int)operand.len, type);
-	return STATUS_OK;
+	return tx_write(tx, (struct fdb_note){
+				    .kind = FDB_NOTE_MUTATION,
+				    .mutation = type,
+				    .first = key,
+				    .second = operand,
+			    });
 }
 
 enum status
@@ -230,12 +260,12 @@ fdb_atomic(struct kv_tx *base, enum kv_atomic op, struct str key, struct str ope
 static char *
 template_with_offset(struct str template, size_t offset)
 {
-	char *copy = mem_alloc(template.len + STAMP_OFFSET_BYTES);
+	char *copy = mem_alloc(template.len + FDB_STAMP_PLACE_BYTES);
 
 	if (!copy)
 		return NULL;
 	memcpy(copy, template.ptr, template.len);
-	for (size_t i = 0; i < STAMP_OFFSET_BYTES; i++)
+	for (size_t i = 0; i < FDB_STAMP_PLACE_BYTES; i++)
 		copy[template.len + i] = (char)(offset >> (8 * i));
 	return copy;
 }
@@ -251,8 +281,8 @@ fdb_set_versionstamped_key(struct kv_tx *base, struct str key, size_t offset, st
 	copy = template_with_offset(key, base->store->prefix_bytes + offset);
 	if (!copy)
 		return STATUS_NOMEM;
-	status = tx_mutate(tx, FDB_MUTATION_STAMPED_KEY, str_of(copy, key.len + STAMP_OFFSET_BYTES),
-			   value);
+	status = tx_mutate(tx, FDB_MUTATION_STAMPED_KEY,
+			   str_of(copy, key.len + FDB_STAMP_PLACE_BYTES), value);
 	mem_free(copy);
 	return status;
 }
@@ -267,7 +297,7 @@ fdb_set_versionstamped_value(struct kv_tx *base, struct str key, struct str valu
 	if (!copy)
 		return STATUS_NOMEM;
 	status = tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, fdb_tx_key(tx, 0, key),
-			   str_of(copy, value.len + STAMP_OFFSET_BYTES));
+			   str_of(copy, value.len + FDB_STAMP_PLACE_BYTES));
 	mem_free(copy);
 	return status;
 }
@@ -278,46 +308,22 @@ fdb_touch_metadata_version(struct kv_tx *base)
 	static const char value[METADATA_VALUE_BYTES];
 	struct fdb_tx *tx = (struct fdb_tx *)base;
 
+	TRY(fdb_tx_check(tx));
+	TRY(fdb_view_leave(tx));
 	TRY(tx_mutate(tx, FDB_MUTATION_STAMPED_VALUE, FDB_KEY_METADATA,
 		      str_of(value, sizeof(value))));
 	tx->touched_metadata = true;
 	return STATUS_OK;
 }
 
-static enum status
-tx_add_conflict(struct fdb_tx *tx, struct str begin, struct str end, int type)
+enum status
+fdb_add_read_conflict(struct kv_tx *tx, struct str begin, struct str end)
 {
-	int code;
-
-	begin = fdb_tx_key(tx, 0, begin);
-	end = fdb_tx_key(tx, 1, end);
-	code = fdb.transaction_add_conflict_range(tx->tx, fdb_ptr(begin), (int)begin.len,
-						  fdb_ptr(end), (int)end.len, type);
-	if (code != 0)
-		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
-	return STATUS_OK;
+	return tx_write_range((struct fdb_tx *)tx, FDB_NOTE_READ_CONFLICT, begin, end);
 }
 
 enum status
-fdb_add_read_conflict(struct kv_tx *base, struct str begin, struct str end)
+fdb_add_write_conflict(struct kv_tx *tx, struct str begin, struct str end)
 {
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
-	TRY(fdb_tx_check(tx));
-	if (str_cmp(begin, end) >= 0)
-		return STATUS_OK;
-	return tx_add_conflict(tx, begin, end, FDB_CONFLICT_READ);
-}
-
-enum status
-fdb_add_write_conflict(struct kv_tx *base, struct str begin, struct str end)
-{
-	struct fdb_tx *tx = (struct fdb_tx *)base;
-
-	TRY(fdb_tx_check(tx));
-	if (str_cmp(begin, end) >= 0)
-		return STATUS_OK;
-	fdb_tx_settle_ranges(tx);
-	tx->written = true;
-	return tx_add_conflict(tx, begin, end, FDB_CONFLICT_WRITE);
+	return tx_write_range((struct fdb_tx *)tx, FDB_NOTE_WRITE_CONFLICT, begin, end);
 }

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include "base/buf.h"
 #include "kv/engine.h"
 
 /* ---- The library ---- */
@@ -46,6 +47,9 @@ enum {
 	FDB_PREFIX_BYTES = FDB_PREFIX_NAME_BYTES + 2,
 	/* The longest key or bound, with a prefix and the place of a stamp behind it. */
 	FDB_KEY_BYTES = KV_LIMIT_KEY_BYTES + 1 + FDB_NUMBER_BYTES,
+
+	/* Behind a template that gets a stamp: where, little-endian. */
+	FDB_STAMP_PLACE_BYTES = 4,
 
 	FDB_NETWORK_SINGLE_VERSION = 60, /* no other client library beside this one */
 	FDB_DATABASE_MAX_WATCHES = 20,
@@ -162,6 +166,7 @@ void fdb_put_number(uint8_t ret[FDB_NUMBER_BYTES], uint64_t n);
 
 struct fdb_future;
 struct fdb_gathering;
+struct fdb_joint;
 struct fdb_source;
 struct fdb_tx;
 
@@ -188,6 +193,10 @@ struct fdb_store {
 	bool timekeeper_runs;
 	bool closing;
 	struct fdb_gathering *gathering; /* see metadata.c; NULL: none is open */
+	struct fdb_joint *joint;         /* that waits, and may be joined (joint.c); NULL: none */
+	struct fdb_joint *joints;        /* those under way */
+	uint32_t joints_under_way;
+	uint32_t joint_doubted;
 	/* Kept for those that begin next: ours, and the library's, which have been reset. */
 	struct fdb_tx *spares;
 	size_t spare_count;
@@ -246,9 +255,11 @@ struct fdb_future {
 	struct str begin;                /* what remains of the range */
 	bool begun;                      /* then `begin` is the last key that was taken */
 	struct str end;
-	struct str whole_end; /* as it was asked for */
+	struct str whole_begin; /* as it was asked for */
+	struct str whole_end;
 	bool snapshot;
 	bool conflicts; /* adds the conflict of what it has read itself */
+	bool notes;     /* the transaction is still to note it */
 	char bounds[];
 };
 
@@ -286,6 +297,15 @@ struct fdb_tx {
 	bool metadata_known;
 	bool ranges_open; /* ranges may be under way: writes wait for them */
 	/*
+	 * It reads in its view, and what it writes and conflicts with is in `notes`; and with the
+	 * metadata version.
+	 */
+	bool noting;
+	struct buf notes;
+	size_t notes_owed;       /* of ranges that are still to be noted */
+	uint32_t orders;         /* of stamps in them: more than the highest */
+	struct fdb_joint *joint; /* that it was committed in, with a reference */
+	/*
 	 * Where the store has a prefix: two buffers of FDB_KEY_BYTES that begin with it, for the
 	 * keys of a call, which the library copies. NULL without one.
 	 */
@@ -317,6 +337,9 @@ struct fdb_future *fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *
 
 /* Has the answer delivered; the future must be complete in all else. */
 void fdb_future_start(struct fdb_future *f);
+
+/* Completes a commit that has no part; `code` is the library's, or 0. It may be gone afterwards. */
+void fdb_future_end_commit(struct fdb_future *f, enum status status, int code);
 
 /* Waits without counting. */
 enum status fdb_future_wait(struct fdb_future *f);
@@ -373,30 +396,6 @@ void fdb_time_stop(struct fdb_store *store);
  */
 void fdb_time_begin(struct fdb_tx *tx);
 void fdb_time_end(struct fdb_tx *tx);
-
-/* ---- Views (view.c) ---- */
-
-/*
- * A version of the store at which transactions read that have begun at nearly the same time. Those
- * that only read do so in one transaction of the library's; its last one gives that back.
- */
-struct fdb_view {
-	struct fdb_store *store;
-	_Atomic uint32_t refs;
-	FDBTransaction *tx;
-	uint64_t version;
-	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
-};
-
-/* With one reference, which is the caller's. STATUS_NOMEM, and what the library says. */
-MUST_USE enum status fdb_view_new(struct fdb_store *store, struct fdb_view **ret);
-void fdb_view_unref(struct fdb_view *view);
-
-/* Goes on at the same version in a library's transaction of its own, where it shares one. */
-MUST_USE enum status fdb_view_leave(struct fdb_tx *tx);
-
-/* Has it read and write in `library`; `shares`: so do others. */
-void fdb_tx_put_library(struct fdb_tx *tx, FDBTransaction *library, bool shares);
 
 /* ---- Sources of watches (source.c) ---- */
 

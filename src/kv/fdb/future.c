@@ -25,6 +25,7 @@
 
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 enum {
 	FIRST_PAIRS = 64,
@@ -356,16 +357,23 @@ future_answer_value(struct fdb_future *f, FDBFuture *part)
 	f->base.value = str_of(bytes, (size_t)len);
 }
 
+/* With the lock held. */
 static void
-future_answer_commit(struct fdb_future *f, FDBFuture *part)
+future_take_commit(struct fdb_future *f, enum status status)
 {
-	f->code = future_code(f, fdb.future_get_error(part));
-	f->base.status = fdb_status(f->code);
+	f->base.status = status;
 	fdb_count_failure(f->code);
 	if (f->base.status == STATUS_OK && f->counts)
 		atomic_fetch_add_explicit(&f->store->commits, 1, memory_order_relaxed);
 	else if (f->base.status == STATUS_TX_CONFLICT)
 		atomic_fetch_add_explicit(&f->store->conflicts, 1, memory_order_relaxed);
+}
+
+static void
+future_answer_commit(struct fdb_future *f, FDBFuture *part)
+{
+	f->code = future_code(f, fdb.future_get_error(part));
+	future_take_commit(f, fdb_status(f->code));
 }
 
 /*
@@ -473,6 +481,21 @@ fdb_future_complete(struct fdb_future *f, enum status status)
 	future_unref(f);
 }
 
+void
+fdb_future_end_commit(struct fdb_future *f, enum status status, int code)
+{
+	assert(f->op == FDB_COMMIT && !f->part_count);
+	pthread_mutex_lock(&f->lock);
+	if (!f->abandoned) {
+		f->code = code;
+		future_take_commit(f, status);
+	}
+	pthread_mutex_unlock(&f->lock);
+	event_set(&f->base.event);
+	event_set(&f->settled);
+	future_unref(f);
+}
+
 /* ---- The owner's calls ---- */
 
 void
@@ -512,9 +535,69 @@ future_abandon(struct fdb_future *f)
 	future_unref(f);
 }
 
+/*
+ * A range that goes on in several stretches must not see what is written after it was asked for.
+ */
+void
+fdb_tx_settle_ranges(struct fdb_tx *tx)
+{
+	if (!tx->ranges_open)
+		return;
+	for (struct fdb_future *f = tx->futures; f; f = f->next)
+		if (f->op == FDB_RANGE)
+			(void)fdb_future_wait(f);
+	tx->ranges_open = false;
+}
+
+/*
+ * With what of the range the transaction conflicts: all of it, or what lies between its beginning
+ * and the last pair, where a limit ended it there.
+ */
+static enum status
+future_note_range(struct fdb_tx *tx, struct fdb_future *f)
+{
+	struct fdb_note note = {
+		.kind = FDB_NOTE_READ_CONFLICT,
+		.first = f->whole_begin,
+		.second = f->whole_end,
+	};
+	bool limited = event_is_set(&f->base.event) && f->base.status == STATUS_OK &&
+		       f->base.range.more;
+	char end[FDB_KEY_BYTES + 1];
+	struct str last = limited ? future_last_key(f) : (struct str){ 0 };
+
+	f->notes = false;
+	fdb_notes_pay(tx, note.first.len + note.second.len);
+	/* Where there is no room for another bound, there is for those that it was asked with. */
+	limited = limited && fdb_notes_fit(tx, note.first.len + note.second.len + last.len + 1);
+	if (limited && f->options.reverse) {
+		note.first = last;
+	} else if (limited) {
+		memcpy(end, last.ptr, last.len);
+		end[last.len] = 0;
+		note.second = str_of(end, last.len + 1);
+	}
+	return str_cmp(note.first, note.second) < 0 ? fdb_notes_add(tx, note) : STATUS_OK;
+}
+
+enum status
+fdb_tx_note_ranges(struct fdb_tx *tx)
+{
+	enum status status = STATUS_OK;
+
+	fdb_tx_settle_ranges(tx);
+	for (struct fdb_future *f = tx->futures; f && status == STATUS_OK; f = f->next)
+		if (f->notes)
+			status = future_note_range(tx, f);
+	return status;
+}
+
 void
 fdb_future_release(struct fdb_tx *tx, struct fdb_future *f)
 {
+	/* Without memory the notes remember that, and the commit fails. */
+	if (f->notes && tx->noting)
+		(void)future_note_range(tx, f);
 	future_unlink(&tx->futures, f);
 	future_abandon(f);
 }

@@ -11,13 +11,14 @@
  * store's lock first. So a transaction sees whatever was acknowledged, by any frond, before it
  * began, as it does alone.
  *
- * Those that only read go on in the library's transaction that was asked in; one that writes gets
- * one of its own, at that version, with a conflict with changes of the metadata version.
+ * They go on in the library's transaction that was asked in. One that may write notes what it reads
+ * and writes (notes.c), with a conflict with changes of the metadata version.
  */
 #include <assert.h>
 
 #include "base/clock.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 struct fdb_joiner {
 	struct fdb_joiner *next;
@@ -84,44 +85,21 @@ tx_read_metadata(struct fdb_tx *tx, bool with_version)
 	return status;
 }
 
-static enum status
-tx_conflict_metadata(struct fdb_tx *tx)
-{
-	struct str key = FDB_KEY_METADATA;
-	/* With the zero byte behind it: the key after this one. */
-	int code = fdb.transaction_add_conflict_range(tx->tx, fdb_ptr(key), (int)key.len,
-						      fdb_ptr(key), (int)key.len + 1,
-						      FDB_CONFLICT_READ);
-
-	if (code != 0)
-		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
-	return STATUS_OK;
-}
-
 /* ---- What comes of it ---- */
 
 /* Takes the reference. */
 static enum status
 tx_take_view(struct fdb_tx *tx, struct fdb_view *view)
 {
-	enum status status = STATUS_OK;
-
 	memcpy(tx->metadata, view->metadata, sizeof(tx->metadata));
 	tx->metadata_known = true;
 	tx->version = view->version;
 	atomic_store(&tx->answered, true);
-	if (tx->base.kind == KV_TX_READ_ONLY) {
-		tx->view = view;
-		fdb_tx_put_library(tx, view->tx, true);
-		return STATUS_OK;
-	}
-	status = fdb_tx_check(tx);
-	if (status == STATUS_OK)
-		fdb.transaction_set_read_version(tx->tx, (int64_t)view->version);
-	if (status == STATUS_OK)
-		status = tx_conflict_metadata(tx);
-	fdb_view_unref(view);
-	return status;
+	tx->view = view;
+	fdb_tx_put_library(tx, view->tx, true);
+	tx->noting = tx->base.kind == KV_TX_READ_WRITE;
+	/* Others have changed what it had read, so it is committed by itself. */
+	return tx->base.attempts > 0 ? fdb_view_leave(tx) : STATUS_OK;
 }
 
 /* ---- Gathering ---- */
@@ -174,7 +152,7 @@ gathering_lead(struct fdb_tx *tx, struct fdb_gathering *mine)
 	assert(store->gathering == mine);
 	store->gathering = NULL;
 	pthread_mutex_unlock(&store->lock);
-	if (!mine->joiners)
+	if (!mine->joiners && tx->base.kind == KV_TX_READ_ONLY)
 		return STATUS_OK;
 	status = fdb_view_new(store, &view);
 	if (status == STATUS_OK)

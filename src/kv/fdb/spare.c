@@ -61,6 +61,7 @@ static void
 tx_destroy(struct fdb_tx *tx)
 {
 	pthread_mutex_destroy(&tx->lock);
+	buf_release(&tx->notes);
 	mem_free(tx);
 }
 

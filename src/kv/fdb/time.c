@@ -2,7 +2,8 @@
  * How long transactions wait for a cluster. The library has an option for that, which costs a timer
  * for each transaction: it stays among the library's timers until its moment, long after the
  * transaction has ended, and wakes the library's thread then. Here a thread of the store looks a
- * few times a second at the transaction that has waited longest.
+ * few times a second at the transaction that has waited longest, and at those that wait to be
+ * committed with others.
  *
  * == Safety ==
  *
@@ -16,6 +17,7 @@
 #include "base/thread.h"
 #include "base/timespec.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 /* With the store's lock held. */
 static void
@@ -101,6 +103,11 @@ timekeeper_main(void *arg)
 			time_is_over(store, first);
 			continue;
 		}
+		pthread_mutex_unlock(&store->lock);
+		fdb_joint_hurry(store, now_ns);
+		pthread_mutex_lock(&store->lock);
+		if (store->closing)
+			break;
 		until = timespec_of_ns(now_ns + FDB_TIME_LOOK_MS * CLOCK_NS_PER_MS);
 		(void)pthread_cond_timedwait(&store->timekeeper_woken, &store->lock, &until);
 	}

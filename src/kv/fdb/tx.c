@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 static void
 fdb_tx_start_over(struct fdb_tx *tx)
@@ -22,6 +23,12 @@ fdb_tx_start_over(struct fdb_tx *tx)
 	tx->ranges_open = false;
 	tx->touched_metadata = false;
 	tx->metadata_known = false;
+	tx->noting = false;
+	tx->orders = 0;
+	tx->notes_owed = 0;
+	if (tx->notes.cap > FDB_NOTES_KEPT_BYTES)
+		buf_release(&tx->notes);
+	buf_clear(&tx->notes);
 	tx->futures = NULL;
 	tx->commit = NULL;
 	tx->stamp = NULL;
@@ -36,6 +43,7 @@ tx_release_futures(struct fdb_tx *tx)
 {
 	if (tx->commit)
 		(void)fdb_future_wait(tx->commit);
+	tx->noting = false;
 	while (tx->futures)
 		fdb_future_release(tx, tx->futures);
 }
@@ -56,6 +64,7 @@ tx_new(struct fdb_store *store)
 		memcpy(tx->keys[i], store->prefix, prefix);
 	}
 	pthread_mutex_init(&tx->lock, NULL);
+	buf_init(&tx->notes, FDB_NOTES_BYTES);
 	return tx;
 }
 
@@ -94,6 +103,8 @@ tx_let_go(struct fdb_tx *tx)
 	fdb_tx_put_library(tx, NULL, false);
 	fdb_view_unref(tx->view);
 	tx->view = NULL;
+	fdb_joint_unref(tx->joint);
+	tx->joint = NULL;
 	return own;
 }
 
@@ -201,20 +212,6 @@ fdb_tx_check(struct fdb_tx *tx)
 	return tx->tx ? STATUS_OK : tx_take_library(tx);
 }
 
-/*
- * A range that goes on in several stretches must not see what is written after it was asked for.
- */
-void
-fdb_tx_settle_ranges(struct fdb_tx *tx)
-{
-	if (!tx->ranges_open)
-		return;
-	for (struct fdb_future *f = tx->futures; f; f = f->next)
-		if (f->op == FDB_RANGE)
-			(void)fdb_future_wait(f);
-	tx->ranges_open = false;
-}
-
 void
 fdb_tx_set_timeout(struct fdb_tx *tx, uint64_t ms)
 {
@@ -236,6 +233,34 @@ tx_ask_stamp(struct fdb_tx *tx)
 	if (!tx->stamp)
 		return STATUS_NOMEM;
 	fdb_future_start(tx->stamp);
+	return STATUS_OK;
+}
+
+/* Its part of a commit of several (joint.c). */
+static enum status
+tx_commit_joint(struct fdb_tx *tx)
+{
+	struct fdb_future *f;
+	bool cancelled;
+
+	TRY(fdb_tx_note_ranges(tx));
+	TRY(buf_status(&tx->notes));
+	f = fdb_future_new(tx, FDB_COMMIT, NULL, 0);
+	if (!f)
+		return STATUS_NOMEM;
+	f->counts = true;
+	f->shares = false;
+	fdb_time_end(tx);
+	pthread_mutex_lock(&tx->lock);
+	cancelled = atomic_load(&tx->cancelled);
+	tx->committing = !cancelled;
+	pthread_mutex_unlock(&tx->lock);
+	tx->used = true;
+	tx->commit = f;
+	if (cancelled)
+		fdb_future_end_commit(f, STATUS_CANCELLED, 0);
+	else
+		fdb_joint_commit(tx);
 	return STATUS_OK;
 }
 
@@ -268,8 +293,10 @@ tx_commit(struct fdb_tx *tx)
 	bool cancelled;
 
 	TRY(fdb_tx_check(tx));
-	if (tx->base.kind == KV_TX_READ_ONLY)
+	if (tx->base.kind == KV_TX_READ_ONLY || (tx->noting && !tx->written))
 		return tx_commit_nothing(tx);
+	if (fdb_joint_takes(tx))
+		return tx_commit_joint(tx);
 	TRY(fdb_view_leave(tx));
 	fdb_tx_settle_ranges(tx);
 	if (tx->written && tx->base.wants_stamp)
@@ -355,7 +382,8 @@ fdb_committed_version(struct kv_tx *base, uint64_t *ret)
 	int code;
 
 	TRY(tx_check_committed(tx));
-	code = fdb.transaction_get_committed_version(tx->tx, &version);
+	code = fdb.transaction_get_committed_version(
+		tx->joint ? fdb_joint_library(tx->joint) : tx->tx, &version);
 	if (code != 0)
 		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
 	*ret = (uint64_t)version;

@@ -1,9 +1,10 @@
 /*
- * Versions that several transactions read at. Those that only read do so in one transaction of the
- * library's, whose last reader gives it back.
+ * Versions that several transactions read at, in one transaction of the library's, whose last
+ * reader gives it back. What one of them writes meanwhile is noted (notes.c).
  */
 #include "base/mem.h"
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 void
 fdb_tx_put_library(struct fdb_tx *tx, FDBTransaction *library, bool shares)
@@ -40,20 +41,50 @@ fdb_view_unref(struct fdb_view *view)
 {
 	if (!view || atomic_fetch_sub(&view->refs, 1) > 1)
 		return;
-	fdb_library_give(view->store, view->tx);
+	if (view->tx)
+		fdb_library_give(view->store, view->tx);
 	mem_free(view);
+}
+
+FDBTransaction *
+fdb_view_take_library(struct fdb_tx *tx)
+{
+	struct fdb_view *view = tx->view;
+	FDBTransaction *library;
+
+	/* Nobody joins a view later, so that who is alone in it stays so. */
+	if (!view || !atomic_load(&tx->shares) || atomic_load(&view->refs) > 1)
+		return NULL;
+	library = view->tx;
+	view->tx = NULL;
+	return library;
 }
 
 enum status
 fdb_view_leave(struct fdb_tx *tx)
 {
 	FDBTransaction *own;
+	int code = 0;
 
 	if (!atomic_load(&tx->shares))
 		return STATUS_OK;
+	if (tx->noting)
+		TRY(fdb_tx_note_ranges(tx));
+	/* Of what was let go of before it was noted, too. */
+	if (tx->noting)
+		TRY(buf_status(&tx->notes));
 	TRY(fdb_library_take((struct fdb_store *)tx->base.store, &own));
+	if (tx->base.reads_first)
+		(void)fdb.transaction_set_option(own, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
 	fdb.transaction_set_read_version(own, (int64_t)tx->version);
 	/* What was asked in the view is still to be answered: its end is the transaction's. */
 	fdb_tx_put_library(tx, own, false);
+	if (tx->noting)
+		code = fdb_notes_do(tx, own);
+	if (tx->noting && code == 0)
+		code = fdb_notes_do_metadata(own);
+	tx->noting = false;
+	if (code != 0)
+		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
 	return STATUS_OK;
 }

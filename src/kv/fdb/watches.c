@@ -1,5 +1,6 @@
 /* Watches: those of transactions that only read follow sources (source.c). */
 #include "kv/fdb/fdb_int.h"
+#include "kv/fdb/joint.h"
 
 /* With those that others have set, and without asking the cluster if there are any. */
 static enum status

@@ -1,0 +1,129 @@
+/*
+ * Views that several transactions read in, what these note meanwhile, and how several of them are
+ * committed as one. Private to kv/fdb/.
+ */
+#ifndef FROND_KV_FDB_JOINT_H
+#define FROND_KV_FDB_JOINT_H
+
+#include "kv/fdb/fdb_int.h"
+
+enum {
+	FDB_NOTES_BYTES = 64 * 1024,     /* of a transaction */
+	FDB_NOTES_KEPT_BYTES = 8 * 1024, /* of their memory, for the next transaction */
+
+	FDB_JOINTS_UNDER_WAY = 4, /* at which others wait and join */
+	FDB_JOINT_MEMBERS = 64,
+	FDB_JOINT_BEHIND = 64,         /* that wait for its result; others are committed alone */
+	FDB_JOINT_BYTES = 1024 * 1024, /* of the members' notes */
+	FDB_JOINT_KEYS_FIRST = 64,
+	FDB_JOINT_KEYS = 4096, /* that the members write */
+	FDB_JOINT_RANGES = 64, /* likewise */
+	FDB_JOINT_ORDERS = UINT16_MAX + 1,
+	FDB_JOINT_APART = 100000, /* versions, of which there are a million in a second */
+	FDB_JOINT_WAIT_MS = 100,
+	FDB_JOINT_DOUBTED = 16, /* transactions alone, after a refusal */
+};
+
+/* ---- Views (view.c) ---- */
+
+/*
+ * A version of the store at which transactions read that have begun at nearly the same time. Those
+ * that only read do so in one transaction of the library's; its last one gives that back.
+ */
+struct fdb_view {
+	struct fdb_store *store;
+	_Atomic uint32_t refs;
+	FDBTransaction *tx;
+	uint64_t version;
+	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
+};
+
+/* With one reference, which is the caller's. STATUS_NOMEM, and what the library says. */
+MUST_USE enum status fdb_view_new(struct fdb_store *store, struct fdb_view **ret);
+void fdb_view_unref(struct fdb_view *view);
+
+/*
+ * Of a transaction that commits: that of its view, which is the caller's from now on; NULL: others
+ * read in it.
+ */
+FDBTransaction *fdb_view_take_library(struct fdb_tx *tx);
+
+/*
+ * Goes on at the same version in a library's transaction of its own, where it shares one. What it
+ * has noted is done there.
+ */
+MUST_USE enum status fdb_view_leave(struct fdb_tx *tx);
+
+/* Has it read and write in `library`; `shares`: so do others. */
+void fdb_tx_put_library(struct fdb_tx *tx, FDBTransaction *library, bool shares);
+
+/* ---- Notes of a transaction (notes.c) ---- */
+
+enum fdb_note_kind {
+	FDB_NOTE_SET,
+	FDB_NOTE_SET_NO_CONFLICT,
+	FDB_NOTE_CLEAR,
+	FDB_NOTE_CLEAR_RANGE,
+	FDB_NOTE_MUTATION,
+	FDB_NOTE_READ_CONFLICT,
+	FDB_NOTE_WRITE_CONFLICT,
+};
+
+/* With the parameters that the library's function for it has; keys as the cluster has them. */
+struct fdb_note {
+	enum fdb_note_kind kind;
+	int mutation; /* FDB_MUTATION_ADD and so on */
+	struct str first;
+	struct str second;
+};
+
+/* True if one whose texts have so many bytes together is kept with the others. */
+bool fdb_notes_fit(const struct fdb_tx *tx, size_t bytes);
+
+/* So much will be noted later, and has room until it is paid. */
+void fdb_notes_owe(struct fdb_tx *tx, size_t bytes);
+void fdb_notes_pay(struct fdb_tx *tx, size_t bytes);
+
+/* Keeps a copy. STATUS_NOMEM. */
+MUST_USE enum status fdb_notes_add(struct fdb_tx *tx, struct fdb_note note);
+MUST_USE enum status fdb_notes_add_key_conflict(struct fdb_tx *tx, struct str key);
+
+/* Waits for the ranges that were asked for, and notes what of them it conflicts with. */
+MUST_USE enum status fdb_tx_note_ranges(struct fdb_tx *tx);
+
+/* The first of `rest`, which begins with all of a transaction's; false: there is none. */
+bool fdb_notes_next(struct str *rest, struct fdb_note *ret);
+
+/* What lies before the stamp in a template, which ends with the stamp's place. */
+struct str fdb_note_before_stamp(struct str template);
+
+/* Adds a number to the order of each stamp in the notes. */
+void fdb_notes_raise_orders(struct fdb_tx *tx, uint32_t by);
+
+/* Returns the library's code. */
+int fdb_note_do(FDBTransaction *tx, const struct fdb_note *note);
+int fdb_notes_do(struct fdb_tx *tx, FDBTransaction *library);
+/* What all that note conflict with: a change of the metadata version. */
+int fdb_notes_do_metadata(FDBTransaction *library);
+
+/* ---- Commits of several transactions (joint.c) ---- */
+
+/* True if a transaction that has written can be committed with others, now. */
+bool fdb_joint_takes(struct fdb_tx *tx);
+
+/* Completes tx->commit sooner or later, with others' or not. */
+void fdb_joint_commit(struct fdb_tx *tx);
+
+/*
+ * Commits those that have waited for others' commits for FDB_JOINT_WAIT_MS. For a thread that calls
+ * this now and then: what the cluster does not answer holds up nobody else for long.
+ */
+void fdb_joint_hurry(struct fdb_store *store, uint64_t now_ns);
+
+/* NULL is fine. */
+void fdb_joint_unref(struct fdb_joint *j);
+
+/* That it was committed in. */
+FDBTransaction *fdb_joint_library(const struct fdb_joint *j);
+
+#endif
