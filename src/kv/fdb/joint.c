@@ -336,13 +336,23 @@ joint_take_library(struct fdb_joint *j)
 	return STATUS_OK;
 }
 
+/* Reads are not done before writes as fdb_notes_do() does them: nothing is shown what it writes. */
 static int
 joint_do_notes(struct fdb_joint *j)
 {
+	struct fdb_fold fold;
 	int code = 0;
 
-	for (size_t i = 0; i < j->count && code == 0; i++)
-		code = fdb_notes_do(j->members[i], j->tx);
+	fdb_fold_init(&fold, j->tx);
+	for (size_t i = 0; i < j->count; i++) {
+		struct str rest = buf_str(&j->members[i]->notes);
+		struct fdb_note note;
+
+		while (code == 0 && fdb_notes_next(&rest, &note))
+			code = fdb_fold_note(&fold, &note);
+	}
+	if (code == 0)
+		code = fdb_fold_end(&fold);
 	return code ? code : fdb_notes_do_metadata(j->tx);
 }
 

@@ -20,6 +20,9 @@ enum {
 	FDB_JOINT_RANGES = 64, /* likewise */
 	FDB_JOINT_ORDERS = UINT16_MAX + 1,
 	FDB_JOINT_APART = 100000, /* versions, of which there are a million in a second */
+	FDB_FOLD_SLOTS = 64,      /* keys; what others get is done at once */
+	FDB_FOLD_TABLE = 256,     /* more than these, so that a search ends */
+
 	FDB_JOINT_WAIT_MS = 100,
 	FDB_JOINT_DOUBTED = 16, /* transactions alone, after a refusal */
 };
@@ -105,6 +108,29 @@ int fdb_note_do(FDBTransaction *tx, const struct fdb_note *note);
 int fdb_notes_do(struct fdb_tx *tx, FDBTransaction *library);
 /* What all that note conflict with: a change of the metadata version. */
 int fdb_notes_do_metadata(FDBTransaction *library);
+
+/* ---- What several transactions change at one key (fold.c) ---- */
+
+struct fdb_fold_slot {
+	struct fdb_note note; /* what is to be done, if `pending`; `first` is the slot's key */
+	bool pending;
+	uint8_t number[FDB_NUMBER_BYTES]; /* the note's second text, but of a stamp */
+};
+
+struct fdb_fold {
+	FDBTransaction *tx;
+	struct fdb_fold_slot slots[FDB_FOLD_SLOTS];
+	size_t count;
+	uint8_t table[FDB_FOLD_TABLE]; /* by keys: the number of a slot, from 1 on; 0: none */
+};
+
+/*
+ * Notes are then done in `tx` one after the other, or put off until fdb_fold_end(), before which
+ * their texts must stay where they are. Both return the library's code.
+ */
+void fdb_fold_init(struct fdb_fold *fold, FDBTransaction *tx);
+int fdb_fold_note(struct fdb_fold *fold, const struct fdb_note *note);
+int fdb_fold_end(struct fdb_fold *fold);
 
 /* ---- Commits of several transactions (joint.c) ---- */
 
