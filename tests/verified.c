@@ -22,8 +22,8 @@ verified_note(const struct catalog_finding *finding, void *arg)
 }
 
 enum {
-	RANGE_KEYS = 300, /* of a store, for each unit of a range: each range is a transaction */
-	WHOLE_ATTEMPTS = 3,
+	RANGE_KEYS = 300,   /* of a store, for each unit of a range: each range is a transaction */
+	WHOLE_ATTEMPTS = 3, /* to read all of a cluster at one version, before ranges are read */
 };
 
 struct verifying {
@@ -46,7 +46,7 @@ verified_body(struct kv_tx *tx, void *arg)
 	};
 
 	*x->ret = (struct verified){ 0 };
-	/* A busy cluster cannot be read at one version, in a hundred attempts neither. */
+	/* A busy cluster may never let all be read at one version: a few attempts are enough. */
 	if (x->is_shared && x->attempts++ == WHOLE_ATTEMPTS && !x->range_units)
 		return STATUS_BUSY;
 	return catalog_verify_store(tx, &options, &x->sum, NULL);

@@ -293,11 +293,11 @@ MUST_USE enum status kv_atomic(struct kv_tx *tx, enum kv_atomic op, struct str k
 			       struct str operand);
 
 /*
- * A set whose key (or value) has its 10 bytes at `offset` replaced by the transaction's stamp at
- * the commit. The two bytes behind them, which tell several stamps of one apart, are the caller's.
- * Where several that do not want their stamp are committed as one, they are raised, and ascend.
- * Reading such a key, or a range that may meet it, before the commit is STATUS_TX_UNREADABLE; a
- * transaction that has got that may find its commit refused with it, too.
+ * A set whose key (or value) gets the transaction's versionstamp at the commit, in place of its 10
+ * bytes at `offset`. The caller chooses the two bytes behind it, which tell stamps of one commit
+ * apart. If several transactions share a commit, the engine adds a number to those of each one,
+ * unless kv_want_versionstamp() was called. Reading such a key, or a range that may meet it, before
+ * the commit is STATUS_TX_UNREADABLE; whoever has got that may find the commit refused with it.
  */
 MUST_USE enum status kv_set_versionstamped_key(struct kv_tx *tx, struct str key, size_t offset,
 					       struct str value);

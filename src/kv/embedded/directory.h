@@ -25,30 +25,30 @@ enum {
 	LOG_HEADER_BYTES = 7,
 };
 
-/* An unfinished write over a filling, with which a log ends. */
+/* The unfinished write over a filling (fill.h) at the end of a log. */
 struct log_torn {
-	uint64_t number; /* of the log; 0: none ends so */
-	uint64_t bytes;  /* of the log in front of it */
+	uint64_t number; /* of the log; 0: no log has one */
+	uint64_t bytes;  /* of the log that are whole: the unfinished write begins behind them */
 };
 
 /*
  * Finds damage in a store's logs that RocksDB would take for their end, before it does so and
  * begins a new one. STATUS_CORRUPT, STATUS_IO, STATUS_NOMEM. A directory that is not there is fine.
  *
- * `*ret_torn`: how the newest log ends, if it is in an unfinished write over a filling (fill.h),
- * which RocksDB's strict recovery would refuse. All that is in front of it, and in other logs, has
- * been found whole, checksums included, so RocksDB may be told to stop at the first record that is
- * not.
+ * `*ret_torn`: the unfinished write at the end of the newest log, if it has one. RocksDB's strict
+ * recovery would refuse it. Everything before it, and all of the other logs, has been found whole,
+ * checksums included, so RocksDB may be told to stop at the first record that is not whole.
  */
 MUST_USE enum status emb_logs_check(const char *path, struct log_torn *ret_torn, struct err *err);
 
-/* Opens the log that ends so, to shorten it later. Returns -1 if it cannot be opened. */
+/* Opens the log with the unfinished write, for emb_logs_end_torn(). Returns -1 with errno. */
 int emb_logs_open_torn(const char *path, const struct log_torn *torn);
 
 /*
- * Takes the unfinished write out of it, before anything is written to a newer log: then this one
- * is not the newest any more, and one that is not whole is damaged. RocksDB is done with it once it
- * has opened the store, but deletes it later, and a power cut may bring it back. STATUS_IO.
+ * Cuts the unfinished write off the log. To be called when RocksDB has opened the store, and before
+ * anything is written to a newer log: RocksDB deletes the old log only later, and a power cut may
+ * bring it back. The next opening would find an unfinished write in a log that is not the newest,
+ * and take it for damage. STATUS_IO.
  */
 MUST_USE enum status emb_logs_end_torn(int fd, const struct log_torn *torn, struct err *err);
 

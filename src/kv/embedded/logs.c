@@ -26,8 +26,8 @@
  * is not whole is an unfinished write if a sector of it still has the filling, which is different
  * at each place, and no batch begins behind it. Otherwise it is damaged. RocksDB's strict recovery
  * would refuse such an end; it may be told to stop there, once all that is in front has been found
- * whole here. An opening takes such an end
- * away (emb_logs_end_torn()) before it writes to a newer log, beside which it would be damage.
+ * whole here. The opening then removes the unfinished write (emb_logs_end_torn()): as soon as a
+ * newer log has a batch, the next opening would take it for damage.
  *
  * emb_logs_cut() takes back a commit that has failed. The log may have all of its bytes, some or
  * none, and if all were there, the next opening would bring the commit back. Each batch ends with

@@ -1,11 +1,12 @@
 /*
- * What several transactions of a joint commit change blindly at one key, changed once for all of
- * them: counters that each adds to, moments of which the latest counts, and the stamp of the newest
- * change. That is half of what a small write does, and such keys are those that everybody writes.
+ * Folding: members of a joint commit often change the same key without reading it. They add to a
+ * counter, raise a number to a maximum, or set the stamp of the newest change. Several such changes
+ * of a key become one: the sum, the greatest number, the last stamp. They are about half of the
+ * changes of a small write.
  *
- * An operation of a key may be put off as long as nothing else is done to that key: the
- * operations of others do not see it. So what is put off is done before any other operation of its
- * key, before a range is cleared, and at the end.
+ * To fold them, a change is put off. That makes no difference as long as nothing else happens to
+ * its key in between, so it is made before any other kind of change of that key, before a range is
+ * cleared, and at the end.
  */
 #include "base/hash.h"
 #include "kv/fdb/fdb_int.h"
@@ -19,24 +20,35 @@ fdb_fold_init(struct fdb_fold *fold, FDBTransaction *tx)
 	memset(fold->table, 0, sizeof(fold->table));
 }
 
-/* The slot of the key; a free one, whose key is empty, if it has none. NULL: none is free. */
+/* The slot of the key; NULL if it has none, and `*ret_at` is where the table gets it. */
 static struct fdb_fold_slot *
-fold_slot(struct fdb_fold *fold, struct str key)
+fold_find(struct fdb_fold *fold, struct str key, size_t *ret_at)
 {
 	size_t at = (size_t)(hash_quick(key) % FDB_FOLD_TABLE);
 
-	while (fold->table[at]) {
+	for (; fold->table[at]; at = (at + 1) % FDB_FOLD_TABLE) {
 		struct fdb_fold_slot *slot = &fold->slots[fold->table[at] - 1];
 
 		if (str_eq(slot->note.first, key))
 			return slot;
-		at = (at + 1) % FDB_FOLD_TABLE;
 	}
-	if (fold->count == FDB_FOLD_SLOTS)
-		return NULL;
-	fold->slots[fold->count] = (struct fdb_fold_slot){ 0 };
-	fold->table[at] = (uint8_t)++fold->count;
-	return &fold->slots[fold->count - 1];
+	*ret_at = at;
+	return NULL;
+}
+
+/* The slot of the key, or a new one that nothing is put off in. NULL: none is free. */
+static struct fdb_fold_slot *
+fold_slot(struct fdb_fold *fold, struct str key)
+{
+	size_t at;
+	struct fdb_fold_slot *slot = fold_find(fold, key, &at);
+
+	if (slot || fold->count == FDB_FOLD_SLOTS)
+		return slot;
+	slot = &fold->slots[fold->count++];
+	*slot = (struct fdb_fold_slot){ 0 };
+	fold->table[at] = (uint8_t)fold->count;
+	return slot;
 }
 
 static int
@@ -146,15 +158,10 @@ fold_add(struct fdb_fold *fold, const struct fdb_note *note)
 static int
 fold_settle(struct fdb_fold *fold, struct str key)
 {
-	size_t at = (size_t)(hash_quick(key) % FDB_FOLD_TABLE);
+	size_t at;
+	struct fdb_fold_slot *slot = fold_find(fold, key, &at);
 
-	for (; fold->table[at]; at = (at + 1) % FDB_FOLD_TABLE) {
-		struct fdb_fold_slot *slot = &fold->slots[fold->table[at] - 1];
-
-		if (str_eq(slot->note.first, key))
-			return slot_do(fold, slot);
-	}
-	return 0;
+	return slot ? slot_do(fold, slot) : 0;
 }
 
 int

@@ -430,6 +430,15 @@ future_answer(struct fdb_future *f, FDBFuture *part)
 	return next;
 }
 
+/* The last answer is in place. Gives up the callback's reference, which is not needed any more. */
+static void
+future_tell(struct fdb_future *f)
+{
+	event_set(&f->base.event);
+	event_set(&f->settled);
+	future_unref(f);
+}
+
 static void future_on_ready(FDBFuture *part, void *arg);
 
 /*
@@ -460,10 +469,7 @@ future_on_ready(FDBFuture *part, void *arg)
 	}
 	if (f->op == FDB_WATCH)
 		future_unlink_watch(f);
-	event_set(&f->base.event);
-	event_set(&f->settled);
-	/* The callback's reference: it has run for the last time. */
-	future_unref(f);
+	future_tell(f);
 }
 
 void
@@ -476,9 +482,7 @@ fdb_future_complete(struct fdb_future *f, enum status status)
 	pthread_mutex_unlock(&f->lock);
 	if (f->op == FDB_WATCH)
 		future_unlink_watch(f);
-	event_set(&f->base.event);
-	event_set(&f->settled);
-	future_unref(f);
+	future_tell(f);
 }
 
 void
@@ -491,9 +495,7 @@ fdb_future_end_commit(struct fdb_future *f, enum status status, int code)
 		future_take_commit(f, status);
 	}
 	pthread_mutex_unlock(&f->lock);
-	event_set(&f->base.event);
-	event_set(&f->settled);
-	future_unref(f);
+	future_tell(f);
 }
 
 /* ---- The owner's calls ---- */
@@ -550,8 +552,8 @@ fdb_tx_settle_ranges(struct fdb_tx *tx)
 }
 
 /*
- * With what of the range the transaction conflicts: all of it, or what lies between its beginning
- * and the last pair, where a limit ended it there.
+ * Notes the read conflict of a range: the whole range, or if a limit ended it, only the part up to
+ * the last pair that was read (from that pair on, if it was read in reverse).
  */
 static enum status
 future_note_range(struct fdb_tx *tx, struct fdb_future *f)

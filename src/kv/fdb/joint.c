@@ -1,38 +1,42 @@
 /*
- * Transactions of this process that are committed as one. To the library and to the cluster a
- * transaction costs much more than a key, so those that want to commit while others' commits are
- * under way wait for one of these to end, and are then one transaction of the library's together.
+ * Joint commits: several transactions of this process, its members, are committed in one
+ * transaction of the library's. To the library and to the cluster a transaction costs much more
+ * than a key. A transaction commits at once while fewer than FDB_JOINTS_UNDER_WAY commits are under
+ * way. Otherwise it joins the one joint commit that is open, which begins when one of those ends.
  *
  * == Why it is right ==
  *
- * The members of a joint commit take place in the order in which they joined. A member has read at
- * its own version, and a joint commit reads at the oldest of them, so the cluster refuses it if
- * anything that one of its members has read has been changed since. What the cluster does not look
- * at is whether a member has read what an earlier member of the same commit writes: such a
- * transaction is not let in. So it is as if each had been committed by itself, one right after the
- * other.
+ * The members take place in the order in which they joined, as if each had been committed by
+ * itself, one right after the other:
  *
- * All have one version, and one stamp. Orders, the two bytes behind a stamp, begin where those of
- * the member before end, so that stamped keys and values differ, and ascend as the members do.
+ * - The joint commit has the oldest read version of its members. The cluster refuses it if anything
+ *   that a member has read has changed since then.
+ * - The cluster does not compare a member's reads with the writes of members that joined before it.
+ *   So this is done here, and a transaction whose reads meet such writes does not join.
  *
- * A transaction that has read what an open or a pending joint commit writes would conflict, and
- * take that one's neighbours with it. It waits behind that commit: it conflicts if that has taken
- * place at a later version than it has read at, and is committed by itself otherwise.
+ * All members have the same version and versionstamp. Each one's orders, the two bytes behind a
+ * stamp, continue those of the member before, so stamped keys and values differ, and ascend in the
+ * order of the members.
  *
- * A commit that the cluster refuses has not taken place, and then each member is committed by
- * itself, with its own version: one that conflicts takes none of the others with it. Where that
- * happens, the next FDB_JOINT_DOUBTED transactions do not join. A result that is not known is so
- * for each member.
+ * A transaction may have read what an open or pending joint commit writes. In that commit, or in
+ * the next one, it would conflict, and all members would be refused with it. So it waits until that
+ * commit has ended. If that took place at a later version than the transaction has read at, it
+ * conflicts; otherwise it is committed by itself.
  *
- * Not let in are those that take longer than the others (later attempts, large ones), those that
- * have changed the metadata version, and those that want to know their stamp.
+ * If the cluster refuses a joint commit, nothing of it has taken place, and each member is
+ * committed by itself, at its own read version. So a member that conflicts does not harm the
+ * others. The next FDB_JOINT_DOUBTED transactions then do not join. If the result of a joint commit
+ * is unknown, each member's is.
+ *
+ * Transactions do not join that are at a later attempt, are large, have touched the metadata
+ * version, or want to know their stamp.
  *
  * == Threads ==
  *
- * The store's lock guards the commit that is open to joiners, those that are under way, and in each
- * of them what its members write and who waits behind it. When its result is known it is taken out
- * of the store, and is the library's thread's alone. Whether a member is still there is certain
- * only until its future is complete: what the engine needs afterwards is taken out of it before.
+ * The store's lock guards the open joint commit, the list of those under way, and what each of them
+ * has of keys, ranges, and transactions that wait for it. Once its result is known, a joint commit
+ * is taken off the list and belongs to the thread that has the result. A member may be freed as
+ * soon as its future is complete, so whatever is needed afterwards is copied before.
  */
 #include <assert.h>
 
@@ -172,9 +176,8 @@ joint_add_range(struct fdb_joint *j, struct str begin, struct str end)
 }
 
 /*
- * A key that gets a stamp can be any that begins with what lies before the stamp. `key` has the
- * stamp's place behind it. Other such keys of the same members are found by their beginning, too,
- * so that a range of them is there once.
+ * A stamped key is not known before the commit. It counts as every key with the same bytes in front
+ * of the stamp, which is a range without an `end`. `key` has the place of the stamp appended.
  */
 static bool
 joint_add_stamped(struct fdb_joint *j, struct str key)
@@ -231,7 +234,7 @@ joint_writes(const struct fdb_joint *j, struct str begin, struct str end)
 	for (size_t i = 0; i < j->range_count; i++) {
 		const struct joint_range *range = &j->ranges[i];
 
-		/* Without an end: all that begins with it. */
+		/* Without an end: all keys that begin with its `begin`. */
 		if (str_cmp(range->begin, end) < 0 &&
 		    (range->end.ptr ? str_cmp(begin, range->end) < 0
 				    : str_cmp(begin, range->begin) < 0 ||
@@ -241,7 +244,7 @@ joint_writes(const struct fdb_joint *j, struct str begin, struct str end)
 	return false;
 }
 
-/* True if a member writes what the transaction has read, as far as that is known. */
+/* True if a member is known to write what the transaction has read (see `unknown`). */
 static bool
 joint_is_in_the_way(struct fdb_joint *j, const struct fdb_tx *tx)
 {
@@ -249,7 +252,7 @@ joint_is_in_the_way(struct fdb_joint *j, const struct fdb_tx *tx)
 	struct fdb_note note;
 	bool writes = false;
 
-	/* The first member was let in without that. */
+	/* A joint commit with one member may end without anybody asking, so it is indexed late. */
 	if (!j->indexed)
 		j->unknown = !joint_add_notes(j, j->members[0]);
 	j->indexed = true;
@@ -290,7 +293,7 @@ joint_add(struct fdb_joint *j, struct fdb_tx *tx)
 
 /* ---- The commit ---- */
 
-/* In a library's transaction of its own. The member may be gone afterwards. */
+/* Commits it in a library's transaction of its own. It may have been freed when this returns. */
 static void
 member_commit_alone(struct fdb_tx *tx)
 {
@@ -299,17 +302,13 @@ member_commit_alone(struct fdb_tx *tx)
 	enum status status;
 	int code;
 
-	status = fdb_library_take((struct fdb_store *)tx->base.store, &own);
+	status = fdb_view_library(tx->version, true, (struct fdb_store *)tx->base.store, &own);
 	if (status != STATUS_OK) {
 		fdb_future_end_commit(f, status, 0);
 		return;
 	}
-	(void)fdb.transaction_set_option(own, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
-	fdb.transaction_set_read_version(own, (int64_t)tx->version);
 	fdb_tx_put_library(tx, own, false);
 	code = fdb_notes_do(tx, own);
-	if (code == 0)
-		code = fdb_notes_do_metadata(own);
 	if (code != 0) {
 		fdb_future_end_commit(f, fdb_status(code), code);
 		return;
@@ -319,8 +318,8 @@ member_commit_alone(struct fdb_tx *tx)
 }
 
 /*
- * A library's transaction for it, which reads at the oldest version: that of a view in which nobody
- * else reads, or another one.
+ * Chooses the library's transaction, at the oldest read version: a member's view's, if no other
+ * transaction reads in that view, or else a new one.
  */
 static enum status
 joint_take_library(struct fdb_joint *j)
@@ -328,15 +327,13 @@ joint_take_library(struct fdb_joint *j)
 	for (size_t i = 0; i < j->count && !j->tx; i++)
 		if (j->members[i]->version == j->version)
 			j->tx = fdb_view_take_library(j->members[i]);
-	if (j->tx)
-		return STATUS_OK;
-	TRY(fdb_library_take(j->store, &j->tx));
-	(void)fdb.transaction_set_option(j->tx, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
-	fdb.transaction_set_read_version(j->tx, (int64_t)j->version);
-	return STATUS_OK;
+	return j->tx ? STATUS_OK : fdb_view_library(j->version, true, j->store, &j->tx);
 }
 
-/* Reads are not done before writes as fdb_notes_do() does them: nothing is shown what it writes. */
+/*
+ * In the order of the notes. fdb_notes_do() puts reads first, for a library that compares them
+ * with the transaction's own writes; with FDB_TX_READ_YOUR_WRITES_DISABLE it does not.
+ */
 static int
 joint_do_notes(struct fdb_joint *j)
 {
@@ -379,7 +376,10 @@ joint_commit(struct fdb_joint *j)
 		joint_on_answer(part, j);
 }
 
-/* With the store's lock held: nobody joins it any more, and the caller is to commit it. */
+/*
+ * With the store's lock held: moves it to those under way, so nobody joins it any more. The caller
+ * then calls joint_commit() without the lock.
+ */
 static void
 joint_begin_locked(struct fdb_store *store, struct fdb_joint *j)
 {
@@ -391,8 +391,8 @@ joint_begin_locked(struct fdb_store *store, struct fdb_joint *j)
 }
 
 /*
- * With the store's lock held: it has ended, and nobody gets behind it any more. Returns the one
- * that is the caller's to commit next; NULL: none waits.
+ * With the store's lock held: takes it off those under way. Returns the open joint commit if that
+ * may begin now, which the caller then passes to joint_commit() without the lock; otherwise NULL.
  */
 static struct fdb_joint *
 joint_end_locked(struct fdb_store *store, struct fdb_joint *j)
@@ -410,15 +410,15 @@ joint_end_locked(struct fdb_store *store, struct fdb_joint *j)
 	return next;
 }
 
-/* What a transaction is told. */
+/* What a joint commit's result means for a member, or for one that has waited for it. */
 struct joint_told {
-	struct fdb_tx *tx; /* to be committed by itself; NULL: its future is complete */
+	struct fdb_tx *tx; /* is committed by itself now; NULL: `f` ends with the status and code */
 	struct fdb_future *f;
 	enum status status;
 	int code;
 };
 
-/* Takes out of it whom to tell, and what. */
+/* Copies what the result means for each, and returns how many there are. */
 static size_t
 joint_tell(const struct fdb_joint *j, bool parts, enum status status, int code,
 	   struct joint_told ret[static FDB_JOINT_MEMBERS + FDB_JOINT_BEHIND])
@@ -448,7 +448,7 @@ joint_tell(const struct fdb_joint *j, bool parts, enum status status, int code,
 	return n;
 }
 
-/* Each member is then committed by itself, and has nothing to do with it any more. */
+/* Lets go of all members, before each of them is committed by itself. */
 static void
 joint_part(struct fdb_joint *j)
 {
@@ -472,7 +472,7 @@ joint_end(struct fdb_joint *j, enum status status, int code)
 	struct fdb_store *store = j->store;
 	struct fdb_joint *next;
 	size_t count;
-	/* It is cancelled if somebody was who has read in the same view. */
+	/* The library's transaction may be a view's, which another reader may have cancelled. */
 	bool parts = status != STATUS_OK && status != STATUS_TX_UNKNOWN &&
 		     (j->count > 1 || status == STATUS_CANCELLED);
 
@@ -484,7 +484,7 @@ joint_end(struct fdb_joint *j, enum status status, int code)
 	count = joint_tell(j, parts, status, code, told);
 	if (parts)
 		joint_part(j);
-	/* Now, since the store may be gone once the last of them is told. */
+	/* Not later: once the last future has ended the store may be closed. */
 	fdb_joint_unref(j);
 	if (next)
 		joint_commit(next);
@@ -526,8 +526,8 @@ fdb_joint_takes(struct fdb_tx *tx)
 }
 
 /*
- * With the store's lock held: whose writes it has read; NULL: nobody's, and `*ret_unknown` if that
- * is not known of one.
+ * With the store's lock held: finds the joint commit that writes what the transaction has read.
+ * NULL if there is none; `*ret_unknown` is then set if one of them writes more than was indexed.
  */
 static struct fdb_joint *
 joint_in_the_way_locked(struct fdb_store *store, const struct fdb_tx *tx, bool *ret_unknown)
@@ -541,8 +541,9 @@ joint_in_the_way_locked(struct fdb_store *store, const struct fdb_tx *tx, bool *
 }
 
 /*
- * With the store's lock held: adds it to the one that is open, or to a new one. What is to be
- * committed is put into `ret`. False without memory.
+ * With the store's lock held: adds the transaction to the open joint commit, or to a new one if
+ * there is none or it has no room. `ret` gets those that the caller has to pass to joint_commit().
+ * False when out of memory.
  */
 static bool
 joint_join_locked(struct fdb_store *store, struct fdb_tx *tx, struct fdb_joint *ret[static 2])
@@ -550,7 +551,7 @@ joint_join_locked(struct fdb_store *store, struct fdb_tx *tx, struct fdb_joint *
 	struct fdb_joint *j = store->joint;
 
 	if (j && !joint_has_room(j, tx)) {
-		/* Its members do not wait for others any longer. */
+		/* It is full, so it begins although enough are under way. */
 		joint_begin_locked(store, j);
 		ret[0] = j;
 		j = NULL;

@@ -30,13 +30,13 @@ enum {
 /* ---- Views (view.c) ---- */
 
 /*
- * A version of the store at which transactions read that have begun at nearly the same time. Those
- * that only read do so in one transaction of the library's; its last one gives that back.
+ * A read version that several transactions share, which have begun at nearly the same time, and the
+ * transaction of the library's in which they read. The last of them to end gives it back.
  */
 struct fdb_view {
 	struct fdb_store *store;
 	_Atomic uint32_t refs;
-	FDBTransaction *tx;
+	FDBTransaction *tx; /* NULL once fdb_view_take_library() has given it away */
 	uint64_t version;
 	uint8_t metadata[KV_VERSIONSTAMP_TX_BYTES];
 };
@@ -46,10 +46,18 @@ MUST_USE enum status fdb_view_new(struct fdb_store *store, struct fdb_view **ret
 void fdb_view_unref(struct fdb_view *view);
 
 /*
- * Of a transaction that commits: that of its view, which is the caller's from now on; NULL: others
- * read in it.
+ * For a transaction that commits: gives the caller the library's transaction of its view. NULL if
+ * other transactions read in that view.
  */
 FDBTransaction *fdb_view_take_library(struct fdb_tx *tx);
+
+/*
+ * Takes a transaction of the library's at that read version. With `reads_first` nothing is read in
+ * it after a write, so the library does without what shows it its own writes. STATUS_NOMEM, and
+ * what the library says.
+ */
+MUST_USE enum status fdb_view_library(uint64_t version, bool reads_first, struct fdb_store *store,
+				      FDBTransaction **ret);
 
 /*
  * Goes on at the same version in a library's transaction of its own, where it shares one. What it
@@ -80,10 +88,10 @@ struct fdb_note {
 	struct str second;
 };
 
-/* True if one whose texts have so many bytes together is kept with the others. */
+/* True if there is room for a note whose two texts have so many bytes together. */
 bool fdb_notes_fit(const struct fdb_tx *tx, size_t bytes);
 
-/* So much will be noted later, and has room until it is paid. */
+/* Reserves room for a note that is added later, and gives the room back before it is. */
 void fdb_notes_owe(struct fdb_tx *tx, size_t bytes);
 void fdb_notes_pay(struct fdb_tx *tx, size_t bytes);
 
@@ -103,10 +111,12 @@ struct str fdb_note_before_stamp(struct str template);
 /* Adds a number to the order of each stamp in the notes. */
 void fdb_notes_raise_orders(struct fdb_tx *tx, uint32_t by);
 
-/* Returns the library's code. */
+/*
+ * These return the library's code. The second adds the read conflict with the metadata version to
+ * the transaction's notes, since all that read in views have one; the third is that conflict alone.
+ */
 int fdb_note_do(FDBTransaction *tx, const struct fdb_note *note);
 int fdb_notes_do(struct fdb_tx *tx, FDBTransaction *library);
-/* What all that note conflict with: a change of the metadata version. */
 int fdb_notes_do_metadata(FDBTransaction *library);
 
 /* ---- What several transactions change at one key (fold.c) ---- */

@@ -1,8 +1,8 @@
 /*
- * What a transaction has written, and what it conflicts with, while it reads in a view that others
- * read in as well: kept here until the library's transaction is known in which it is committed.
- * That may be one of several of ours (joint.c), or one of its own, as soon as it reads after a
- * write.
+ * A transaction that reads in a view shares the view's transaction of the library with others, and
+ * cannot write in it. So its writes and conflict ranges are kept as notes. They are done when it
+ * commits, mostly in a joint commit (joint.c), or when it reads something after a write: then it
+ * gets a transaction of the library's of its own, which shows it its writes.
  *
  * A note is a head and two texts. Keys are as the cluster has them.
  */
@@ -211,6 +211,7 @@ note_raise_order(struct buf *notes, struct fdb_note *note, uint32_t by)
 
 	if (place == SIZE_MAX)
 		return;
+	/* The template points into the notes, through which it may be written to. */
 	at = notes->ptr + (template->ptr - notes->ptr) + place;
 	order = order_read(at) + by;
 	assert(order <= UINT16_MAX);
@@ -232,15 +233,18 @@ notes_do(const struct fdb_tx *tx, FDBTransaction *library, bool reads)
 }
 
 /*
- * What was read comes first: the library takes a key out of what conflicts if the transaction has
- * written it before, and a range may have been noted behind a write that it had come before.
+ * Read conflicts come first. The library drops a read conflict with a key that the transaction has
+ * already written. But a range is noted only when it has been read, which may be after a later
+ * write has been noted.
  */
 int
 fdb_notes_do(struct fdb_tx *tx, FDBTransaction *library)
 {
 	int code = notes_do(tx, library, true);
 
-	return code ? code : notes_do(tx, library, false);
+	if (code == 0)
+		code = notes_do(tx, library, false);
+	return code ? code : fdb_notes_do_metadata(library);
 }
 
 void

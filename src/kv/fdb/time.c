@@ -2,8 +2,8 @@
  * How long transactions wait for a cluster. The library has an option for that, which costs a timer
  * for each transaction: it stays among the library's timers until its moment, long after the
  * transaction has ended, and wakes the library's thread then. Here a thread of the store looks a
- * few times a second at the transaction that has waited longest, and at those that wait to be
- * committed with others.
+ * few times a second at the transaction that has waited longest, and has an open joint commit begun
+ * that has waited too long (joint.c).
  *
  * == Safety ==
  *

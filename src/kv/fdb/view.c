@@ -61,6 +61,16 @@ fdb_view_take_library(struct fdb_tx *tx)
 }
 
 enum status
+fdb_view_library(uint64_t version, bool reads_first, struct fdb_store *store, FDBTransaction **ret)
+{
+	TRY(fdb_library_take(store, ret));
+	if (reads_first)
+		(void)fdb.transaction_set_option(*ret, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
+	fdb.transaction_set_read_version(*ret, (int64_t)version);
+	return STATUS_OK;
+}
+
+enum status
 fdb_view_leave(struct fdb_tx *tx)
 {
 	FDBTransaction *own;
@@ -68,21 +78,17 @@ fdb_view_leave(struct fdb_tx *tx)
 
 	if (!atomic_load(&tx->shares))
 		return STATUS_OK;
-	if (tx->noting)
+	if (tx->noting) {
 		TRY(fdb_tx_note_ranges(tx));
-	/* Of what was let go of before it was noted, too. */
-	if (tx->noting)
+		/* fdb_future_release() leaves a failure in the notes. */
 		TRY(buf_status(&tx->notes));
-	TRY(fdb_library_take((struct fdb_store *)tx->base.store, &own));
-	if (tx->base.reads_first)
-		(void)fdb.transaction_set_option(own, FDB_TX_READ_YOUR_WRITES_DISABLE, NULL, 0);
-	fdb.transaction_set_read_version(own, (int64_t)tx->version);
+	}
+	TRY(fdb_view_library(tx->version, tx->base.reads_first, (struct fdb_store *)tx->base.store,
+			     &own));
 	/* What was asked in the view is still to be answered: its end is the transaction's. */
 	fdb_tx_put_library(tx, own, false);
 	if (tx->noting)
 		code = fdb_notes_do(tx, own);
-	if (tx->noting && code == 0)
-		code = fdb_notes_do_metadata(own);
 	tx->noting = false;
 	if (code != 0)
 		return err_set(&tx->base.err, fdb_status(code), "%s", fdb.get_error(code));
