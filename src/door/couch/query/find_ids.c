@@ -154,15 +154,15 @@ scan_take(struct id_scan *s, const struct rev_entry *entry)
 	bool matches;
 
 	TRY(rev_ahead_take(&s->ahead, f->r->arena, &doc));
-	f->keys += !f->listed;
-	f->docs++;
-	if (couch_is_design(entry->id))
-		return STATUS_OK;
-	if (f->args.conflicts) {
+	if (f->args.conflicts && !couch_is_design(entry->id)) {
 		TRY(rev_tree_read(f->snapshot.tx, f->r->db, entry->id, REV_TREE_HEADS, f->r->arena,
 				  &tree));
 		d.tree = &tree;
 	}
+	f->keys += !f->listed;
+	f->docs++;
+	if (couch_is_design(entry->id))
+		return STATUS_OK;
 	TRY(find_doc_matches(f, &d, &matches));
 	return matches ? f->take(f, &d) : STATUS_OK;
 }

@@ -203,19 +203,23 @@ entry_take(struct index_pages *p, struct kv_tx *tx, const struct page_entry *ent
 	enum status status;
 	bool matches;
 
-	f->keys++;
-	if (entry->gone)
+	if (entry->gone) {
+		f->keys++;
 		return STATUS_OK;
-	f->docs += !entry->texts;
+	}
 	status = entry->texts ? entry_make_doc(f, p->def, entry, &doc)
 			      : rev_ahead_take(&p->ahead, f->r->arena, &doc);
-	if (status == STATUS_NOT_FOUND)
-		return STATUS_OK;
-	TRY(status);
-	if (f->args.conflicts) {
+	if (status == STATUS_OK && f->args.conflicts) {
 		TRY(rev_tree_read(tx, f->r->db, entry->id, REV_TREE_HEADS, f->r->arena, &tree));
 		d.tree = &tree;
 	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
+	/* Counted when it is read: an attempt that failed at it will be followed by one more. */
+	f->keys++;
+	f->docs += !entry->texts;
+	if (status == STATUS_NOT_FOUND)
+		return STATUS_OK;
 	TRY(find_doc_matches(f, &d, &matches));
 	if (!matches)
 		return find_check_limits(f);
