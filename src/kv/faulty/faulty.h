@@ -95,13 +95,13 @@ struct kv_faulty_tap {
 /* From now on all calls go through the tap, which is the caller's; NULL: through none. */
 void kv_faulty_tap(struct kv_store *store, struct kv_faulty_tap *tap);
 
-/* How many transactions have been begun in this process, in all its faulty stores. */
+/*
+ * How many transactions fibers have begun in this process, in all its faulty stores. Requests run
+ * on fibers; what a server does beside them runs on threads, and is not counted.
+ */
 uint64_t kv_faulty_transactions(void);
 
-/*
- * How often all transactions that have ended in this process, in all its faulty stores, have waited
- * for their reads (struct kv_tx_stats).
- */
+/* How often these have waited for their reads (struct kv_tx_stats), of those that have ended. */
 uint64_t kv_faulty_round_trips(void);
 
 /* How often it happened in this process, in all its faulty stores. From any thread. */

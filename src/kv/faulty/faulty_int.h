@@ -132,6 +132,7 @@ struct faulty_tx {
 	bool used;  /* a commit has begun */
 	bool wrote; /* something that a commit has to say something about */
 	bool after_unknown;
+	bool counts;         /* begun on a fiber (kv_faulty_transactions()) */
 	uint32_t reads_left; /* until the one that fails; 0: none will */
 	struct faulty_future *reads;
 	uint64_t newest_answered;    /* the number of; under the delayer's lock */

@@ -169,9 +169,11 @@ kv_faulty_round_trips(void)
 
 /* Before the transaction's statistics go. */
 static void
-tx_count_round_trips(const struct kv_tx *base)
+tx_count_round_trips(struct kv_tx *base)
 {
-	atomic_fetch_add_explicit(&round_trips, base->stats.round_trips, memory_order_relaxed);
+	if (tx_of(base)->counts)
+		atomic_fetch_add_explicit(&round_trips, base->stats.round_trips,
+					  memory_order_relaxed);
 }
 
 static enum status
@@ -189,7 +191,9 @@ faulty_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 		return status;
 	}
 	tx->store = store;
-	atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
+	tx->counts = wait_on_fiber();
+	if (tx->counts)
+		atomic_fetch_add_explicit(&transactions, 1, memory_order_relaxed);
 	atomic_init(&tx->cancelled, false);
 	faulty_tx_start_over(tx);
 	*ret = &tx->base;
