@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "loop/loop.h"
+#include "loop/pool.h"
+#include "loop/task.h"
 #include "loop/wait.h"
 #include "store.h"
 
@@ -353,4 +356,56 @@ be_alone_end(void)
 	waiter_set_current(NULL);
 	waiter_unref(&lone->base);
 	lone = NULL;
+}
+
+/* ---- Fibers ---- */
+
+enum {
+	FIBERS_POOL_THREADS = 2,
+	FIBERS_TASK_BYTES = 1 << 20,
+};
+
+/* Those of the run_on_fibers() that runs. */
+static struct {
+	struct loop loop;
+	void (*run)(void *arg);
+	unsigned count;
+	unsigned running;
+	unsigned arrived; /* at meetings, in all */
+} fibers;
+
+static void
+fiber_main(void *arg)
+{
+	fibers.run(arg);
+	if (--fibers.running == 0)
+		loop_stop(&fibers.loop);
+}
+
+void
+run_on_fibers(unsigned count, void (*run)(void *arg), void *args, size_t arg_bytes)
+{
+	struct loop_config config = { .task_bytes = FIBERS_TASK_BYTES };
+	struct err err = { 0 };
+
+	fibers.run = run;
+	fibers.count = fibers.running = count;
+	fibers.arrived = 0;
+	assert_ok(pool_new(FIBERS_POOL_THREADS, &config.pool, &err));
+	assert_ok(loop_init(&fibers.loop, &config, &err));
+	for (unsigned i = 0; i < count; i++)
+		assert_ok(task_spawn(&fibers.loop, fiber_main, (char *)args + i * arg_bytes));
+	loop_run(&fibers.loop);
+	loop_fini(&fibers.loop);
+	pool_free(config.pool);
+}
+
+void
+meet_fibers(unsigned *meeting)
+{
+	unsigned goal = (*meeting += fibers.count);
+
+	fibers.arrived++;
+	while (fibers.arrived < goal)
+		wait_yield();
 }

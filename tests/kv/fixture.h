@@ -83,4 +83,13 @@ void assert_range(struct kv_tx *tx, const char *begin_key, const char *end_key,
 void be_alone_begin(void);
 void be_alone_end(void);
 
+/*
+ * Runs `run` on `count` fibers of one loop, as requests of clients run, each with its element of
+ * `args`. Returns when the last of them has.
+ */
+void run_on_fibers(unsigned count, void (*run)(void *arg), void *args, size_t arg_bytes);
+
+/* Waits until all these fibers are here; each counts its own meetings in `meeting`, from 0. */
+void meet_fibers(unsigned *meeting);
+
 #endif

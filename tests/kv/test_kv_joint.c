@@ -12,13 +12,9 @@
 #include "base/buf.h"
 #include "base/metric.h"
 #include "base/rand.h"
-#include "loop/loop.h"
-#include "loop/pool.h"
-#include "loop/task.h"
 
 enum {
 	PARTS = 24,
-	POOL_THREADS = 2,
 	KEY_BYTES = 32,
 	ACCOUNTS = 8, /* in pairs, of which the two together never owe */
 	ACCOUNT_BEGINS_WITH = 20,
@@ -28,9 +24,6 @@ enum {
 struct part {
 	struct kv_store *store;
 	void (*run)(struct part *p);
-	struct loop *loop;
-	unsigned *running;
-	unsigned *arrived;
 	unsigned n;
 	struct kv_tx *tx;
 	enum status status; /* what has failed first, or STATUS_OK */
@@ -44,48 +37,23 @@ part_main(void *arg)
 	struct part *p = arg;
 
 	p->run(p);
-	if (--*p->running == 0)
-		loop_stop(p->loop);
 }
 
 static void
 run_parts(struct kv_store *store, void (*run)(struct part *p), struct part parts[static PARTS])
 {
-	struct loop_config config = { .task_bytes = 1 << 20 };
-	struct err err = { 0 };
-	unsigned running = PARTS, arrived = 0;
 	uint64_t seed = test_seed();
-	struct loop loop;
 
 	print_message("# FROND_TEST_SEED=%llu\n", (unsigned long long)seed);
-	assert_ok(pool_new(POOL_THREADS, &config.pool, &err));
-	assert_ok(loop_init(&loop, &config, &err));
 	for (unsigned i = 0; i < PARTS; i++) {
 		parts[i] = (struct part){
 			.store = store,
 			.run = run,
-			.loop = &loop,
-			.running = &running,
-			.arrived = &arrived,
 			.n = i,
 			.rand = { .state = seed + i },
 		};
-		assert_ok(task_spawn(&loop, part_main, &parts[i]));
 	}
-	loop_run(&loop);
-	loop_fini(&loop);
-	pool_free(config.pool);
-}
-
-/* Waits until all are here. */
-static void
-part_meet(struct part *p, unsigned *meeting)
-{
-	unsigned goal = (*meeting += PARTS);
-
-	++*p->arrived;
-	while (*p->arrived < goal)
-		wait_yield();
+	run_on_fibers(PARTS, part_main, parts, sizeof(parts[0]));
 }
 
 static void
@@ -171,10 +139,10 @@ stamp(struct part *p)
 	unsigned meeting = 0;
 
 	part_begin(p);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->status == STATUS_OK)
 		p->status = stamp_all(p);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	part_end(p);
 }
 
@@ -245,7 +213,7 @@ cross(struct part *p, unsigned neighbour)
 		p->status = read_key(p->tx, key_of("own", neighbour, key));
 	if (p->status == STATUS_OK)
 		p->status = kv_set(p->tx, key_of("own", p->n, key), STR("mine"));
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	part_end(p);
 }
 
@@ -304,7 +272,7 @@ clear_or_read(struct part *p)
 	if (p->status == STATUS_OK)
 		p->status = p->n % 2 ? kv_clear_range(p->tx, STR("t/seen/"), STR("t/seen0"))
 				     : kv_set(p->tx, key_of("reader", p->n, key), STR(""));
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	part_end(p);
 }
 
@@ -350,7 +318,7 @@ meet_another(struct part *p)
 				     p->n == PARTS / 2 ? STR("t/seen") : key_of("own", p->n, key));
 	if (p->status == STATUS_OK)
 		p->status = kv_set(p->tx, key_of("own", p->n, key), STR("mine"));
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n == 0) {
 		struct kv_tx *other;
 
@@ -361,7 +329,7 @@ meet_another(struct part *p)
 			kv_tx_free(other);
 		}
 	}
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	part_end(p);
 }
 
@@ -405,13 +373,13 @@ cancel_or_commit(struct part *p)
 	part_begin(p);
 	if (p->status == STATUS_OK)
 		p->status = kv_set(p->tx, key_of("own", p->n, key), STR("mine"));
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n % 2) {
 		kv_cancel(p->tx);
 		part_end(p);
 	}
 	for (unsigned i = 0; i < PARTS; i++) {
-		part_meet(p, &meeting);
+		meet_fibers(&meeting);
 		if (i == p->n && p->n % 2 == 0)
 			part_end(p);
 	}
@@ -538,7 +506,7 @@ stamp_without_order(struct part *p)
 	part_begin(p);
 	if (p->status == STATUS_OK)
 		p->status = kv_set_versionstamped_key(p->tx, STR("t/s.........."), 3, STR(""));
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	part_end(p);
 }
 

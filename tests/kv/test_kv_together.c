@@ -8,22 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loop/loop.h"
-#include "loop/pool.h"
-#include "loop/task.h"
-
 enum {
 	PARTS = 12,
-	POOL_THREADS = 2,
 	KEY_BYTES = 16,
 };
 
 struct part {
 	struct kv_store *store;
 	void (*run)(struct part *p);
-	struct loop *loop;
-	unsigned *running;
-	unsigned *arrived; /* of those that wait for each other */
 	unsigned n;
 	enum kv_tx_kind kind;
 	enum status status; /* what has failed first, or STATUS_OK */
@@ -37,47 +29,21 @@ part_main(void *arg)
 	struct part *p = arg;
 
 	p->run(p);
-	if (--*p->running == 0)
-		loop_stop(p->loop);
 }
 
 /* Runs them on the fibers of a loop; every second one only reads. */
 static void
 run_parts(struct kv_store *store, void (*run)(struct part *p), struct part parts[static PARTS])
 {
-	struct loop_config config = { .task_bytes = 1 << 20 };
-	struct err err = { 0 };
-	unsigned running = PARTS, arrived = 0;
-	struct loop loop;
-
-	assert_ok(pool_new(POOL_THREADS, &config.pool, &err));
-	assert_ok(loop_init(&loop, &config, &err));
 	for (unsigned i = 0; i < PARTS; i++) {
 		parts[i] = (struct part){
 			.store = store,
 			.run = run,
-			.loop = &loop,
-			.running = &running,
-			.arrived = &arrived,
 			.n = i,
 			.kind = i % 2 ? KV_TX_READ_ONLY : KV_TX_READ_WRITE,
 		};
-		assert_ok(task_spawn(&loop, part_main, &parts[i]));
 	}
-	loop_run(&loop);
-	loop_fini(&loop);
-	pool_free(config.pool);
-}
-
-/* Waits until all are here. */
-static void
-part_meet(struct part *p, unsigned *meeting)
-{
-	unsigned goal = (*meeting += PARTS);
-
-	++*p->arrived;
-	while (*p->arrived < goal)
-		wait_yield();
+	run_on_fibers(PARTS, part_main, parts, sizeof(parts[0]));
 }
 
 static enum status
@@ -170,13 +136,13 @@ stay(struct part *p)
 	p->status = kv_begin(p->store, p->kind, &tx);
 	if (p->status == STATUS_OK)
 		p->status = kv_get_metadata_version(tx, metadata);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n == 0 && kv_begin(p->store, KV_TX_READ_WRITE, &other) == STATUS_OK) {
 		p->right = kv_set(other, STR("t/before"), STR("2")) == STATUS_OK &&
 			   kv_future_wait(kv_commit(other)) == STATUS_OK;
 		kv_tx_free(other);
 	}
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->status == STATUS_OK)
 		p->status = get(tx, "t/before", &value, &present);
 	if (p->status == STATUS_OK)
@@ -216,13 +182,13 @@ conflict(struct part *p)
 	p->status = kv_begin(p->store, p->kind, &tx);
 	if (p->status == STATUS_OK)
 		p->status = kv_get_metadata_version(tx, metadata);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n == 0 && kv_begin(p->store, KV_TX_READ_WRITE, &other) == STATUS_OK) {
 		p->right = kv_touch_metadata_version(other) == STATUS_OK &&
 			   kv_future_wait(kv_commit(other)) == STATUS_OK;
 		kv_tx_free(other);
 	}
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->status == STATUS_OK && p->kind == KV_TX_READ_WRITE)
 		p->status = kv_set(tx, str_from_cstr(key), STR("1"));
 	if (p->status == STATUS_OK && p->kind == KV_TX_READ_WRITE)
@@ -264,10 +230,10 @@ cancel_one(struct part *p)
 	p->status = kv_begin(p->store, KV_TX_READ_ONLY, &tx);
 	if (p->status == STATUS_OK)
 		p->status = kv_get_metadata_version(tx, metadata);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n == 0)
 		kv_cancel(tx);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->status == STATUS_OK)
 		p->status = get(tx, "t/before", &value, &present);
 	/* The others begin again, at worst. */
@@ -314,7 +280,7 @@ watch_key(struct part *p)
 		p->status = kv_future_wait(kv_commit(tx));
 	}
 	kv_tx_free(tx);
-	part_meet(p, &meeting);
+	meet_fibers(&meeting);
 	if (p->n == 0 && kv_begin(p->store, KV_TX_READ_WRITE, &other) == STATUS_OK) {
 		p->right = kv_set(other, STR("t/before"), STR("2")) == STATUS_OK &&
 			   kv_future_wait(kv_commit(other)) == STATUS_OK;
