@@ -106,6 +106,8 @@ struct put {
 	struct timed_expiry expiry; /* of all of it */
 	bool has_stamp;
 	int64_t stamp;
+	uint64_t written_us; /* as a load says; 0: now */
+	bool other;          /* the row 2 instead */
 	struct table_change changes[CHANGES];
 	const struct put *then;
 };
@@ -128,11 +130,11 @@ look(struct timed *t, struct table_write *write)
 static enum status
 put_body(struct timed *t, void *arg)
 {
-	const struct doc_scalar k = number(1);
-
 	for (const struct put *p = arg; p; p = p->then) {
+		const int64_t id = p->other ? 2 : 1;
+		const struct doc_scalar k = number(id);
 		struct table_change changes[CHANGES];
-		struct table_write write = { .key = { 1, &k, 1 },
+		struct table_write write = { .key = { id, &k, 1 },
 					     .inserts = p->inserts,
 					     .expiry = p->expiry,
 					     .changes = changes };
@@ -145,6 +147,8 @@ put_body(struct timed *t, void *arg)
 			changes[write.change_count].expiry = p->expiry;
 		if (p->has_stamp)
 			TRY(table_stamp_set(t, p->stamp));
+		if (p->written_us)
+			TRY(timed_written_at(t, p->written_us));
 		TRY(table_write(t, &write));
 	}
 	return STATUS_OK;
@@ -153,10 +157,10 @@ put_body(struct timed *t, void *arg)
 static enum status
 clear_body(struct timed *t, void *arg)
 {
-	const struct doc_scalar k = number(1);
+	const int64_t *id = arg;
+	const struct doc_scalar k = number(id ? *id : 1);
 
-	(void)arg;
-	return table_clear_row(t, &(struct table_key){ 1, &k, 1 });
+	return table_clear_row(t, &(struct table_key){ k.n, &k, 1 });
 }
 
 static struct kv_tx_stats
@@ -580,6 +584,25 @@ packing_is_switched_on_and_off(void **state)
 	expect_row(f, "(1* a=1 b=3 c=5)");
 }
 
+/* Two writes may have one time where a load says when they took place. */
+static void
+nothing_is_packed_again_where_packing_is_off(void **state)
+{
+	const uint64_t us = START_MS * UINT64_C(1000);
+	struct fixture *f = *state;
+
+	put(f, (struct put){ .inserts = true, .written_us = us, .changes = { SET(A, number(1)) } });
+	put(f, (struct put){ .inserts = true, .written_us = us, .changes = { SET(B, number(2)) } });
+	expect_pairs(f, "liveness_column_id -> {a_column_id: 1, b_column_id: 2}\n");
+	alter_packed(f, "false");
+	put(f, (struct put){ .inserts = true, .written_us = us, .changes = { SET(C, number(3)) } });
+	expect_pairs(f, "liveness_column_id -> [NULL]\n"
+			"a_column_id -> 1\n"
+			"b_column_id -> 2\n"
+			"c_column_id -> 3\n");
+	expect_row(f, "(1* a=1 b=2 c=3)");
+}
+
 static void
 a_stamp_unpacks_a_row(void **state)
 {
@@ -714,11 +737,10 @@ a_row_that_no_wanted_column_has_is_there(void **state)
 	expect_wanted(f, &three, "");
 }
 
-/* Reads the row in a transaction, lets another one write it, and commits. */
+/* Does something in a transaction, lets another one write the row, and commits. */
 static enum status
-commit_behind(struct fixture *f, struct put between)
+commit_behind(struct fixture *f, work_body *body, void *arg, struct put between)
 {
-	struct seen s = { .f = f, .wanted = &three, .out = BUF_INIT(100000) };
 	struct catalog_db *db;
 	enum status status;
 	struct kv_tx *tx;
@@ -728,12 +750,21 @@ commit_behind(struct fixture *f, struct put between)
 	assert_int_equal(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.t"), &db, &f->err),
 			 STATUS_OK);
 	timed_init(&t, tx, db, &f->clock, &f->err);
-	assert_int_equal(seen_body(&t, &s), STATUS_OK);
+	assert_int_equal(body(&t, arg), STATUS_OK);
 	put(f, between);
 	assert_int_equal(kv_set(tx, STR("t/other"), STR("")), STATUS_OK);
 	status = kv_future_wait(kv_commit(tx));
 	catalog_db_unref(db);
 	kv_tx_free(tx);
+	return status;
+}
+
+static enum status
+read_and_commit_behind(struct fixture *f, const struct table_wanted *wanted, struct put between)
+{
+	struct seen s = { .f = f, .wanted = wanted, .out = BUF_INIT(100000) };
+	enum status status = commit_behind(f, seen_body, &s, between);
+
 	buf_release(&s.out);
 	return status;
 }
@@ -741,6 +772,8 @@ commit_behind(struct fixture *f, struct put between)
 static void
 whoever_reads_columns_meets_their_writers(void **state)
 {
+	const uint64_t only[] = { B };
+	const struct table_wanted b = { .some = true, .ids = only, .count = 1 };
 	struct fixture *f = *state;
 	struct put row = { .inserts = true, .changes = { SET(A, number(1)) } };
 
@@ -748,11 +781,74 @@ whoever_reads_columns_meets_their_writers(void **state)
 	if (getenv("FROND_TEST_FAULTS"))
 		return;
 	put(f, row);
-	assert_int_equal(commit_behind(f, (struct put){ .changes = { SET(B, number(2)) } }),
-			 STATUS_TX_CONFLICT);
-	assert_int_equal(commit_behind(f, (struct put){ .changes = { SET(C, number(2)) } }),
-			 STATUS_TX_CONFLICT);
-	assert_int_equal(commit_behind(f, row), STATUS_TX_CONFLICT);
+	assert_int_equal(
+		read_and_commit_behind(f, &three, (struct put){ .changes = { SET(B, number(2)) } }),
+		STATUS_TX_CONFLICT);
+	assert_int_equal(
+		read_and_commit_behind(f, &three, (struct put){ .changes = { SET(C, number(2)) } }),
+		STATUS_TX_CONFLICT);
+	assert_int_equal(read_and_commit_behind(f, &three, row), STATUS_TX_CONFLICT);
+	/* A single one meets nobody who writes another. */
+	assert_int_equal(
+		read_and_commit_behind(f, &b, (struct put){ .changes = { SET(B, number(3)) } }),
+		STATUS_TX_CONFLICT);
+	assert_int_equal(read_and_commit_behind(f, &b, row), STATUS_TX_CONFLICT);
+	assert_int_equal(
+		read_and_commit_behind(f, &b, (struct put){ .changes = { SET(C, number(3)) } }),
+		STATUS_OK);
+}
+
+/* What it packs again hides what an update has put into pieces meanwhile. */
+static void
+an_insert_meets_who_puts_what_was_packed_into_pieces(void **state)
+{
+	static char piece[TIMED_VALUE_BYTES + 1000];
+	struct put insert = { .inserts = true, .changes = { SET(A, number(4)) } };
+	struct fixture *f = *state;
+	struct put update = { .changes = { { .kind = TABLE_CHANGE_PUT, .column = B } } };
+	char drawn[sizeof(piece) + 100];
+
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	memset(piece, 'p', sizeof(piece) - 1);
+	update.changes[0].value = text(piece);
+	put(f,
+	    (struct put){ .inserts = true, .changes = { SET(A, number(1)), SET(B, number(2)) } });
+	/* As the column may have pieces from here on, its leaf is looked for by itself. */
+	update.other = true;
+	put(f, update);
+	update.other = false;
+	assert_int_equal(commit_behind(f, put_body, &insert, update), STATUS_TX_CONFLICT);
+	assert_int_equal(run(f, clear_body, &(int64_t){ 2 }), STATUS_OK);
+	(void)snprintf(drawn, sizeof(drawn), "(1* a=1 b=%s)", piece);
+	expect_row(f, drawn);
+}
+
+static enum status
+look_ask_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar k = number(1);
+	const struct table_write write = { .key = { 1, &k, 1 }, .inserts = *(bool *)arg };
+	struct arena *arena = arena_new(LOOK_BYTES);
+	struct table_look *looked;
+	enum status status;
+
+	assert_non_null(arena);
+	status = table_look_ask(t, &write, arena, &looked);
+	if (status == STATUS_OK)
+		assert_int_equal(looked != NULL, write.inserts);
+	table_look_end(looked);
+	arena_free(arena);
+	return status;
+}
+
+static void
+only_an_insert_is_asked_for_ahead(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int inserts = 0; inserts < 2; inserts++)
+		assert_int_equal(run(f, look_ask_body, &(bool){ inserts }), STATUS_OK);
 }
 
 /* Takes the leaf of A out, which has expired, as the sweep does. */
@@ -995,12 +1091,15 @@ main(void)
 		TEST(a_packed_column_outlives_others_that_get_pieces),
 		TEST(a_dropped_column_is_taken_out),
 		TEST(packing_is_switched_on_and_off),
+		TEST(nothing_is_packed_again_where_packing_is_off),
 		TEST(a_stamp_unpacks_a_row),
 		TEST(a_map_lies_beside_a_packed_row),
 		TEST(several_columns_are_looked_up_as_keys),
 		TEST(a_scan_looks_for_no_statics_where_there_are_none),
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
+		TEST(an_insert_meets_who_puts_what_was_packed_into_pieces),
+		TEST(only_an_insert_is_asked_for_ahead),
 		TEST(the_sweep_loses_no_insert),
 		TEST(verify_finds_what_cannot_be_packed),
 		TEST(verify_finds_a_misplaced_value_while_a_column_is_dropped),
