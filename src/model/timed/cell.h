@@ -24,7 +24,7 @@ struct timed_cell {
 	enum timed_type type;
 	uint64_t write_us;
 	bool by_default;          /* it expires as the database says */
-	uint64_t at_ms;           /* else: at that time, or TIMED_CELL_NEVER */
+	uint64_t at_ms;           /* a time of its own; else TIMED_CELL_NEVER */
 	bool has_stamp;           /* a client has said what orders it: tables/stamps.h */
 	int64_t stamp;            /* in microseconds, if it has */
 	struct str value;         /* the scalar, encoded; empty: it has none, or lies in pieces */

@@ -99,7 +99,7 @@ take_own(struct table_stored *s, struct str value)
 		if (!is_used(s->extension, column))
 			continue;
 		TRY(cell_add(s, column, false, &to));
-		to->expires = !own.by_default && own.at_ms != TIMED_CELL_NEVER;
+		to->expires = own.at_ms != TIMED_CELL_NEVER;
 		TRY(table_packed_scalar(value, s->arena, &to->value));
 	}
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -124,7 +124,7 @@ table_stored_take(struct table_stored *s, struct str rest, struct str value)
 	TRY(table_stored_end(s));
 	TRY(timed_cell_parse(value, &cell, NULL));
 	TRY(cell_add(s, place.column, !place.has_element, &to));
-	to->expires = !cell.by_default && cell.at_ms != TIMED_CELL_NEVER;
+	to->expires = cell.at_ms != TIMED_CELL_NEVER;
 	if (place.has_element)
 		to->element = place.element;
 	if (cell.piece_bytes)
