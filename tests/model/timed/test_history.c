@@ -478,6 +478,57 @@ a_body_is_weighed_once(void **state)
 	items_verify(f);
 }
 
+static enum status
+ignore_line(void *arg, const struct timed_line *line)
+{
+	(void)line;
+	++*(unsigned *)arg;
+	return STATUS_OK;
+}
+
+struct listing {
+	uint64_t at_us;
+	unsigned lines;
+};
+
+static enum status
+list_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct listing *l = arg;
+
+	(void)arena;
+	l->lines = 0;
+	timed_at_us(t, l->at_us);
+	return timed_list(t, ignore_line, &l->lines);
+}
+
+static void
+a_listing_is_refused_where_an_item_is_not_known(void **state)
+{
+	struct items *f = *state;
+	struct listing before = { 0 }, after = { 0 };
+
+	history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS, .versions = 1 });
+	items_sweep(f);
+	for (unsigned i = 0; i < 4; i++) {
+		items_must(f, write_run, NULL);
+		f->now_ms++;
+		before.at_us = before.at_us ? before.at_us : f->now_ms * 1000;
+		f->now_ms++;
+	}
+	after.at_us = f->now_ms * 1000;
+	items_must(f, list_run, &before);
+	assert_true(before.lines > 0);
+	/* The sweep removes versions of what was changed in seconds that are over. */
+	f->now_ms += 3000;
+	items_sweep(f);
+	assert_int_equal(items_try(f, "0", list_run, &before), STATUS_INVALID);
+	assert_non_null(strstr(f->err.text, "the history of a key"));
+	assert_int_equal(before.lines, 0);
+	items_must(f, list_run, &after);
+	assert_true(after.lines > 0);
+}
+
 /* What it overwrites would be in a bucket that has ended. */
 static void
 a_writer_conflicts_with_the_beginning_of_a_bucket(void **state)
@@ -554,6 +605,7 @@ main(void)
 		WITH_STORE(bytes_of_a_history_that_there_is_can_be_bounded),
 		WITH_STORE(a_history_refuses_bounds_that_make_no_sense),
 		WITH_STORE(a_body_is_weighed_once),
+		WITH_STORE(a_listing_is_refused_where_an_item_is_not_known),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 		WITH_STORE(database_whose_schema_is_gone_is_damaged),
 	};

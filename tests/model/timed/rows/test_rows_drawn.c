@@ -245,6 +245,19 @@ a_column_that_the_schema_lacks_is_drawn_by_its_number(void **state)
 			   STR("(0x0000), d_column_id, 'x' (0x0000), column_id 3, 'x'")));
 }
 
+static void
+bytes_that_are_no_text_are_drawn_one_by_one(void **state)
+{
+	AUTO(buf_release) struct buf drawn = BUF_INIT(ARENA_BYTES);
+
+	(void)state;
+	timed_draw_text(STR("\xff"
+			    "it's \xc3\xa4\xc3\n\xe2\x82"
+			    "z"),
+			&drawn);
+	assert_true(str_eq(buf_str(&drawn), STR("'\\xffit''s \xc3\xa4\\xc3\\x0a\\xe2\\x82z'")));
+}
+
 int
 main(void)
 {
@@ -253,6 +266,7 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_number_that_is_none_leads_to_no_row,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test(bytes_that_are_no_text_are_drawn_one_by_one),
 		cmocka_unit_test(a_column_that_the_schema_lacks_is_drawn_by_its_number),
 	};
 

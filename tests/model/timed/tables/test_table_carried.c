@@ -336,6 +336,53 @@ entries_carry_what_rows_have(void **state)
 }
 
 static enum status
+write_one(struct world *w, struct timed *t)
+{
+	const struct doc_scalar parts[] = { number(1), number(1) };
+	const struct table_change changes[] = { { .column = V, .value = number(2) },
+						{ .column = W, .value = number(3) } };
+	const struct table_write write = { .key = { 1, parts, 2 },
+					   .changes = changes,
+					   .change_count = 2 };
+
+	(void)w;
+	return table_write(t, &write);
+}
+
+static enum status
+ask_one(struct world *w, struct timed *t)
+{
+	AUTO(buf_release) struct buf answer = BUF_INIT(1000);
+
+	TRY(ask(w, t, 2, true, &answer));
+	buf_append_byte(&answer, 0);
+	assert_non_null(strstr(answer.ptr, " v=2 w=3\n"));
+	return STATUS_OK;
+}
+
+/* Where there is one, rows are read; where there is none any more, nothing of them expires. */
+static void
+entries_carry_what_went_by_a_default(void **state)
+{
+	struct world *w = *state;
+
+	w->ttl_ms = 60000;
+	assert_int_equal(run(w, set_ttl), STATUS_OK);
+	assert_int_equal(run(w, create), STATUS_OK);
+	assert_int_equal(table_index_build(w->store, STR("ks.t"), w->number, 3, &w->err),
+			 STATUS_OK);
+	assert_int_equal(run(w, write_one), STATUS_OK);
+	assert_int_equal(run(w, ask_one), STATUS_OK);
+	assert_int_equal(w->from_entries, 0);
+	w->ttl_ms = 0;
+	assert_int_equal(run(w, set_ttl), STATUS_OK);
+	w->from_entries = w->rows = 0;
+	assert_int_equal(run(w, ask_one), STATUS_OK);
+	assert_int_equal(w->from_entries, 1);
+	assert_int_equal(w->rows, 1);
+}
+
+static enum status
 create_terms(struct world *w, struct timed *t)
 {
 	return table_index_create(t, &w->terms, &w->number);
@@ -449,6 +496,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(entries_carry_what_rows_have),
+		TEST(entries_carry_what_went_by_a_default),
 		TEST(single_values_behind_the_key_are_included),
 	};
 

@@ -349,6 +349,34 @@ only_what_an_index_looks_at_is_read(void **arg)
 	verified_none(f->store);
 }
 
+/* An index of one column, `number`. */
+static enum status
+create_of_column(struct timed *t, struct step *s)
+{
+	const struct table_index_column column = { .column = s->number };
+	const struct table_index terms = { .name = s->number == V ? STR("i") : STR("j"),
+					   .spec = STR(SPEC),
+					   .columns = &column,
+					   .column_count = 1 };
+
+	return table_index_create(t, &terms, &s->number);
+}
+
+/* Also where the column of a later index comes before that of an earlier one. */
+static void
+all_that_the_indexes_look_at_is_read(void **arg)
+{
+	struct fixture *f = *arg;
+
+	assert_int_equal(run(f, (struct step){ .run = create_of_column, .number = W }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = create_of_column, .number = V }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .w = 3 }), STATUS_OK);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 6, .w = 4 }), STATUS_OK);
+	assert_int_equal(count(f, 5), 0);
+	assert_int_equal(count(f, 6), 1);
+	verified_none(f->store);
+}
+
 /* Reads one column of the row: how many pairs that takes, and whether it has a value. */
 static enum status
 read_one(struct timed *t, struct step *s)
@@ -877,6 +905,7 @@ main(void)
 		TEST(nulls_are_no_duplicates),
 		TEST(rows_and_entries_fit_beside_a_writer),
 		TEST(only_what_an_index_looks_at_is_read),
+		TEST(all_that_the_indexes_look_at_is_read),
 		TEST(what_lies_beside_wanted_columns_is_not_read),
 		TEST(what_has_expired_makes_way),
 		TEST(what_has_expired_fails_no_build),
