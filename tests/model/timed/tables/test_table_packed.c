@@ -824,6 +824,27 @@ an_insert_meets_who_puts_what_was_packed_into_pieces(void **state)
 	expect_row(f, drawn);
 }
 
+/* As it makes leaves of what is packed, it meets who writes one meanwhile. */
+static void
+a_stamp_meets_who_updates_what_it_unpacks(void **state)
+{
+	struct put stamped = { .has_stamp = true, .stamp = 5, .changes = { SET(C, number(3)) } };
+	struct fixture *f = *state;
+
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	put(f,
+	    (struct put){ .inserts = true, .changes = { SET(A, number(1)), SET(B, number(2)) } });
+	stamped.other = true;
+	put(f, stamped);
+	stamped.other = false;
+	assert_int_equal(commit_behind(f, put_body, &stamped,
+				       (struct put){ .changes = { SET(A, number(4)) } }),
+			 STATUS_TX_CONFLICT);
+	assert_int_equal(run(f, clear_body, &(int64_t){ 2 }), STATUS_OK);
+	expect_row(f, "(1* a=4 b=2)");
+}
+
 static enum status
 look_ask_body(struct timed *t, void *arg)
 {
@@ -1099,6 +1120,7 @@ main(void)
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
 		TEST(an_insert_meets_who_puts_what_was_packed_into_pieces),
+		TEST(a_stamp_meets_who_updates_what_it_unpacks),
 		TEST(only_an_insert_is_asked_for_ahead),
 		TEST(the_sweep_loses_no_insert),
 		TEST(verify_finds_what_cannot_be_packed),

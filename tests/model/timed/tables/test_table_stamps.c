@@ -695,6 +695,46 @@ a_tie_of_numbers_of_any_length_is_decided(void **state)
 }
 
 static enum status
+first_letter_body(struct timed *t, struct step *s)
+{
+	struct doc_scalar parts[BOTH_KEYS];
+	const struct table_key key = key_of(0, 0, parts);
+	struct table_row row;
+
+	TRY(table_read(t, &key, false, NULL, s->w->arena, &row));
+	assert_int_equal(row.cell_count, 1);
+	assert_int_equal(row.cells[0].value.text.len, LONG_MOST);
+	buf_clear(&s->out);
+	buf_append_byte(&s->out, (uint8_t)row.cells[0].value.text.ptr[0]);
+	return STATUS_OK;
+}
+
+static void
+a_tie_of_long_values_is_decided(void **state)
+{
+	static const enum doc_kind kinds[] = { DOC_TEXT, DOC_BYTES };
+	static char a[LONG_MOST], b[LONG_MOST];
+	struct world *w = *state;
+
+	memset(a, 'a', sizeof(a));
+	memset(b, 'b', sizeof(b));
+	for (int64_t i = 0; i < 4; i++) {
+		struct step s = { .w = w, .body = first_letter_body, .out = BUF_INIT(10) };
+		struct op op = put_v(0);
+
+		op.changes[0].value.kind = kinds[i / 2];
+		/* The lesser one comes first, or second. */
+		op.changes[0].value.text = str_of(i % 2 ? b : a, LONG_MOST);
+		(void)run_op(w, stamped(op, i));
+		op.changes[0].value.text = str_of(i % 2 ? a : b, LONG_MOST);
+		(void)run_op(w, stamped(op, i));
+		step_run(&s);
+		assert_true(str_eq(buf_str(&s.out), STR("b")));
+		buf_release(&s.out);
+	}
+}
+
+static enum status
 draw_body(struct timed *t, struct step *s)
 {
 	AUTO(buf_release) struct buf begin = BUF_INIT(100);
@@ -1024,6 +1064,7 @@ main(void)
 		SHORT(only_tables_with_stamps_pay_for_them),
 		SHORT(a_stamp_ahead_of_the_clock_outlives_plain_writers),
 		SHORT(a_tie_of_numbers_of_any_length_is_decided),
+		SHORT(a_tie_of_long_values_is_decided),
 		SHORT(marks_are_drawn_and_go_after_the_grace),
 		SHORT(a_mark_that_is_made_anew_lasts_anew),
 		SHORT(rows_are_put_back_as_they_were),

@@ -524,8 +524,9 @@ static_columns_are_beside_every_row_of_their_partition(void **state)
 				    "(c owner=p)(b/11*)(b/10*)(b/9*)"
 				    "(a/11* owner=o)(a/10* owner=o)(a/9* owner=o)");
 			s.options.static_alone = false;
-			s.options.reverse = false;
 			s.distinct = true;
+			expect_scan(f, "ks.msgs", s, "(b/11*)(a/11* owner=o)");
+			s.options.reverse = false;
 			expect_scan(f, "ks.msgs", s, "(a/9* owner=o)(b/9*)");
 			s.distinct = false;
 			s.options.partition = &partition;

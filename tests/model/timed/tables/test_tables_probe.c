@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "catalog/store_format.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
@@ -650,6 +651,112 @@ checks_find_what_is_lost_or_foreign(void **state)
 		    "1-41: ~ 42-47: O 48-61: ~ 62-63: O 64-82: ~ 83-84: O 85-92: ~");
 }
 
+/* ---- What cannot be read, or has no memory ---- */
+
+struct schema_damage {
+	struct buf key;
+	struct str value; /* in place of the schema */
+};
+
+static enum status
+schema_damage_body(struct kv_tx *tx, void *arg)
+{
+	struct schema_damage *d = arg;
+	struct catalog_db *db;
+	enum status status;
+
+	/* Once it is damaged the table cannot be opened any more. */
+	if (!d->key.len) {
+		TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR(PLAIN), &db, NULL));
+		status = table_schema_key(db, &d->key);
+		catalog_db_unref(db);
+		TRY(status);
+	}
+	return kv_set(tx, buf_str(&d->key), d->value);
+}
+
+static enum status
+open_body(struct kv_tx *tx, void *arg)
+{
+	struct catalog_db *db;
+
+	/* In a transaction that has written, so that the table is not one that is known. */
+	TRY(kv_set(tx, STR("t/written"), STR("")));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR(PLAIN), &db, arg));
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static void
+a_schema_that_cannot_be_read_is_named(void **state)
+{
+	struct schema_damage d = { BUF_INIT(TIMED_SCHEMA_KEY_BYTES), STR("damaged") };
+	AUTO(buf_release) struct buf newer = BUF_INIT(16);
+	struct world *w = *state;
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(w->store, schema_damage_body, &d, NULL, &err), STATUS_OK);
+	assert_int_equal(kv_run(w->store, open_body, &err, NULL, &err), STATUS_CORRUPT);
+	assert_string_equal(err.text, "the schema of the table cannot be read");
+	tuple_put_u64(&newer, 99);
+	d.value = buf_str(&newer);
+	assert_int_equal(kv_run(w->store, schema_damage_body, &d, NULL, &err), STATUS_OK);
+	assert_int_equal(kv_run(w->store, open_body, &err, NULL, &err), STATUS_NEWER);
+	buf_release(&d.key);
+	assert_null(strstr(err.text, "cannot be read"));
+}
+
+static enum status
+alter_failing_body(struct kv_tx *tx, void *arg)
+{
+	const struct table_property properties[] = { { STR("durable_writes"), STR("false") } };
+	const struct table_keyspace ks = { .name = STR("ks"),
+					   .properties = properties,
+					   .property_count = 1 };
+	uint64_t *failing = arg;
+	struct table_keyspace is;
+	bool altered = false;
+	struct arena *arena;
+	enum status status;
+
+	(void)mem_fail_only(*failing);
+	status = table_keyspace_alter(tx, &ks, NULL);
+	if (mem_fail_only(0) < *failing)
+		*failing = 0;
+	if (status == STATUS_NOMEM || status == STATUS_LIMIT)
+		return STATUS_OK;
+	assert_int_equal(status, STATUS_OK);
+	arena = arena_new(1024 * 1024);
+	assert_non_null(arena);
+	status = table_keyspace_read(tx, STR("ks"), arena, &is, NULL);
+	for (size_t i = 0; status == STATUS_OK && i < is.property_count; i++)
+		altered |= str_eq(is.properties[i].name, STR("durable_writes")) &&
+			   str_eq(is.properties[i].value, STR("false"));
+	assert_true(altered);
+	arena_free(arena);
+	/* It stays as it was for the next attempt. */
+	return status == STATUS_OK ? STATUS_EXISTS : status;
+}
+
+static void
+a_keyspace_is_altered_or_memory_has_ended(void **state)
+{
+	struct world *w = *state;
+	struct err err = { 0 };
+	uint64_t failing = 0;
+
+	do {
+		uint64_t nth = ++failing;
+		enum status status = kv_run(w->store, alter_failing_body, &nth, NULL, &err);
+
+		if (!nth) {
+			assert_int_equal(status, STATUS_EXISTS);
+			break;
+		}
+	} while (failing < 1000);
+	assert_in_range(failing, 3, 999);
+}
+
 static void
 a_key_ends_behind_the_number_of_a_piece(void **state)
 {
@@ -674,6 +781,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_ends_behind_the_number_of_a_piece),
+		cmocka_unit_test_setup_teardown(a_schema_that_cannot_be_read_is_named, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_keyspace_is_altered_or_memory_has_ended, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
