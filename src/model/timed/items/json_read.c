@@ -116,7 +116,7 @@ child_name(struct loading *l, const struct tuple_elem *step, struct jtree_node *
 static enum status
 leaf_read(struct timed_item *item, struct str value, struct jtree_node **ret)
 {
-	struct buf scratch = timed_arena_buf(item->arena, value.len + 1);
+	struct buf scratch = timed_arena_buf(item->arena, value.len);
 	struct timed_json_leaf leaf;
 	enum status status;
 
