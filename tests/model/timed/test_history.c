@@ -303,6 +303,8 @@ a_history_refuses_bounds_that_make_no_sense(void **state)
 		{ .seconds = TIMED_HISTORY_SECONDS + UINT64_C(1) },
 		{ .seconds = 1, .bytes = INT64_MAX + UINT64_C(1) },
 		{ .bytes = 1 },
+		{ .seconds = WINDOW_SECONDS, .versions = TIMED_HISTORY_VERSIONS + 1 },
+		{ .versions = 1 },
 	};
 	struct items *f = *state;
 

@@ -13,6 +13,7 @@
 
 #include "items_world.h"
 #include "model/timed/items/group.h"
+#include "model/timed/items/item_int.h"
 
 enum {
 	MEMBERS = 150, /* of a sorted set, so that it has blocks */
@@ -783,12 +784,35 @@ stream_groups(struct probe *p, struct timed *t, struct timed_item *item)
 	return STATUS_OK;
 }
 
+/* Of a group beside whose key another one goes on, which nobody has written. */
+static enum status
+stream_stray_group(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_group group = { .name = STR("g"), .read = TIMED_GROUP_UNREAD };
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf value = BUF_INIT(100);
+	struct timed_groups page;
+
+	(void)p;
+	TRY(timed_group_add(item, &group));
+	buf_append_str(&key, item->body);
+	tuple_put_u64(&key, TIMED_PART_GROUP);
+	tuple_put_bytes(&key, group.name);
+	tuple_put_u64(&key, 1);
+	timed_group_record_put(&group, &value);
+	TRY(buf_status(&key));
+	TRY(buf_status(&value));
+	TRY(timed_data_set(t, buf_str(&key), buf_str(&value)));
+	return timed_groups_page(item, (struct str){ 0 }, GROUPS, &page);
+}
+
 OF("x", stream_get)
 OF("x", stream_add)
 OF("x", stream_range)
 OF("x", stream_delete)
 OF("x", stream_trim)
 OF("x", stream_groups)
+OF("x", stream_stray_group)
 
 static const struct probe_op of_streams[] = {
 	{ "get a stream", stream_get_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/~O~" },
@@ -802,6 +826,11 @@ static const struct probe_op of_streams[] = {
 	{ "groups of a stream", stream_groups_of,
 	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC 3-10: C0C/CNCOC 11: C0C/CNCOCOCO 12: "
 	  "C0C/CNCOC" },
+};
+
+static const struct probe_op of_strays[] = {
+	{ "a stray group of a stream", stream_stray_group_of,
+	  "corrupt, conflicts 2 0+0; 1: O/O 2: O/ONO 3: O0O/ONO 4: O/O" },
 };
 
 static const struct probe_op checks[] = {
@@ -978,6 +1007,14 @@ streams_hand_failures_on(void **state)
 }
 
 static void
+a_stray_group_is_damage(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_strays, COUNT(of_strays));
+}
+
+static void
 checks_find_what_is_damaged(void **state)
 {
 	struct world *w = *state;
@@ -1011,6 +1048,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
 						teardown),
+		/* The last one, since it draws ids, and what the checks see has others then. */
+		cmocka_unit_test_setup_teardown(a_stray_group_is_damage, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

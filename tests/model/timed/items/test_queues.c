@@ -396,6 +396,53 @@ of_a_large_set_a_transaction_reads_what_it_draws(void **state)
 	assert_in_range(f->cost.keys_read, LARGE_DRAWS, LARGE_DRAWS * LARGE_DRAW_READ);
 }
 
+enum {
+	WIDE_MEMBERS = 40,
+	WIDE_BYTES = 32 * 1024, /* of each, its name included */
+	WIDE_NAME_BYTES = 4,
+};
+
+static enum status
+wide_fill_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_member *members = arena_zalloc(arena, WIDE_MEMBERS * sizeof(*members));
+	char *bytes = arena_zalloc(arena, WIDE_BYTES);
+	struct timed_item item;
+
+	(void)arg;
+	for (unsigned i = 0; i < WIDE_MEMBERS; i++) {
+		members[i].name = arena_printf(arena, "m%03u", i);
+		members[i].value = str_of(bytes, WIDE_BYTES - WIDE_NAME_BYTES);
+	}
+	TRY(timed_item_open(t, STR("wide"), arena, &item));
+	return timed_members_put(&item, TIMED_HASH, members, WIDE_MEMBERS);
+}
+
+static enum status
+wide_page_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members page;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("wide"), arena, &item));
+	TRY(timed_members_page(&item, 0, WIDE_MEMBERS, &page));
+	assert_int_equal(page.count, TIMED_PAGE_BYTES / WIDE_BYTES);
+	TRY(timed_members_page(&item, page.next, WIDE_MEMBERS, &page));
+	assert_int_equal(page.count, WIDE_MEMBERS - TIMED_PAGE_BYTES / WIDE_BYTES);
+	assert_int_equal(page.next, 0);
+	return STATUS_OK;
+}
+
+static void
+a_page_ends_as_soon_as_it_has_its_bytes(void **state)
+{
+	struct items *f = *state;
+
+	items_must(f, wide_fill_run, NULL);
+	items_must(f, wide_page_run, NULL);
+}
+
 int
 main(void)
 {
@@ -406,6 +453,7 @@ main(void)
 		WITH_STORE(pops_of_one_transaction_read_a_run_once),
 		WITH_STORE(members_that_one_transaction_draws_are_read_once),
 		WITH_STORE(of_a_large_set_a_transaction_reads_what_it_draws),
+		WITH_STORE(a_page_ends_as_soon_as_it_has_its_bytes),
 	};
 
 	return cmocka_run_group_tests_name("queues", tests, NULL, NULL);
