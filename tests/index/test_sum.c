@@ -200,6 +200,64 @@ statistics_are_of_numbers_side_by_side(void **state)
 	arena_free(arena);
 }
 
+/* Integers are not compared as doubles, which cannot tell these two apart. */
+static void
+the_least_and_most_of_large_integers_and_of_doubles_are_found(void **state)
+{
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	(void)state;
+	stats_are(arena, (const char *const[VALUES_MOST]){ "9007199254740993", "9007199254740992" },
+		  "r" STATS_OF(18014398509481985, 2, 9007199254740992, 9007199254740993,
+			       162259276829213381405976519770113));
+	stats_are(arena, (const char *const[VALUES_MOST]){ "0", "2.5", "1", "-0.5" },
+		  "r" STATS_OF(3.0, 4, -0.5, 2.5, 7.5));
+	arena_free(arena);
+}
+
+#define STATS_REASON                                                                               \
+	"\"The _stats function requires that map values be numbers or arrays of numbers, "         \
+	"not '%s'\""
+
+/* The first one that has none is named, whatever comes behind it. */
+static void
+values_without_statistics_are_named(void **state)
+{
+	static const struct {
+		const char *values[VALUES_MOST];
+		const char *named;
+	} cases[] = {
+		{ { "\"a\"", "true", "1" }, "\\\"a\\\"" },
+		{ { "1", "[1]", "null" }, "[1]" },
+		{ { "{\"sum\":1}" }, "{\\\"sum\\\":1}" },
+	};
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_STATS };
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct index_work work = { .arena = arena };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct str reason = arena_printf(arena, STATS_REASON, cases[i].named);
+		struct str partial, value;
+		struct view_error error;
+		struct reduce_acc acc;
+
+		reduce_acc_init(&acc, &reduce, &work);
+		for (size_t k = 0; k < VALUES_MOST && cases[i].values[k]; k++)
+			assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"),
+							str_from_cstr(cases[i].values[k])),
+					 STATUS_OK);
+		assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+		assert_int_equal(reduce_finalize(&reduce, partial, arena, &value, &error),
+				 STATUS_OK);
+		assert_true(str_eq(error.name, STR("invalid_value")));
+		if (!str_eq(error.reason, reason))
+			fail_msg("%.*s, not %.*s", STR_ARG(error.reason), STR_ARG(reason));
+		reduce_acc_release(&acc);
+	}
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -208,6 +266,8 @@ main(void)
 		cmocka_unit_test(a_sum_that_has_no_room_is_none),
 		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),
 		cmocka_unit_test(statistics_are_of_numbers_side_by_side),
+		cmocka_unit_test(the_least_and_most_of_large_integers_and_of_doubles_are_found),
+		cmocka_unit_test(values_without_statistics_are_named),
 	};
 
 	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);
