@@ -174,12 +174,12 @@ view_place_level(const uint8_t seed[16], struct str place)
 
 /* The length, in an element of bytes, of `plain` bytes of content: NULs are escaped there. */
 static size_t
-escaped_len(struct str content, size_t plain)
+escaped_len(const char *content, size_t plain)
 {
 	size_t at = 0;
 
-	while (plain-- && at < content.len)
-		at += content.ptr[at] ? 1 : 2;
+	while (plain--)
+		at += content[at] ? 1 : 2;
 	return at;
 }
 
@@ -220,7 +220,6 @@ enum status
 view_place_group(const struct view_place *place, struct str bytes, unsigned level, size_t *ret_len)
 {
 	AUTO(buf_release) struct buf raw = BUF_INIT(2 * VIEW_KEY_BYTES);
-	struct str content = str_of(place->component.ptr + 1, place->component.len - 2);
 	struct tuple_reader r = tuple_reader(place->component);
 	struct tuple_elem e;
 	size_t plain;
@@ -236,6 +235,6 @@ view_place_group(const struct view_place *place, struct str bytes, unsigned leve
 	TRY(buf_status(&raw));
 	TRY(array_group(buf_str(&raw), level, &plain));
 	if (plain < raw.len)
-		*ret_len = place->component_at + 1 + escaped_len(content, plain);
+		*ret_len = place->component_at + 1 + escaped_len(place->component.ptr + 1, plain);
 	return STATUS_OK;
 }
