@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/view/record.h"
 #include "probe.h"
 #include "views_world.h"
 
 enum {
 	ROW_DOCS = 30,
+	LONG_BYTES = VIEW_CHUNK_BYTES + 10000, /* of a value that lies in two pieces */
+	TEXT_BYTES = 1000,
 };
 
 static void
@@ -50,15 +53,15 @@ static const struct view_question some = { .start_key = { "[1]", 3 },
 static const struct view_question backwards = { .start_key = { "[2]", 3 }, .descending = true };
 
 static enum status
-rows_of(struct probe *p, struct reading *r)
+rows_of_map(struct probe *p, struct reading *r, size_t map, uint64_t skip)
 {
-	const struct view_rows_options options = { .skip = 2, .limit = 20 };
+	const struct view_rows_options options = { .skip = skip, .limit = 20 };
 	struct view_rows rows = { .open = false };
 	struct view_row row;
 	enum status status;
 
-	status = view_rows_begin(&rows, p->tx, r->w->f->db, &r->group, PAIRS_MAP, &r->range,
-				 &options, &r->work);
+	status = view_rows_begin(&rows, p->tx, r->w->f->db, &r->group, map, &r->range, &options,
+				 &r->work);
 	while (status == STATUS_OK) {
 		status = view_rows_next(&rows, &r->work, &row);
 		if (status != STATUS_OK)
@@ -69,6 +72,18 @@ rows_of(struct probe *p, struct reading *r)
 	}
 	view_rows_end(&rows);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+rows_of(struct probe *p, struct reading *r)
+{
+	return rows_of_map(p, r, PAIRS_MAP, 2);
+}
+
+static enum status
+ids_of(struct probe *p, struct reading *r)
+{
+	return rows_of_map(p, r, IDS_MAP, 0);
 }
 
 static enum status
@@ -147,6 +162,12 @@ rows(struct probe *p)
 }
 
 static enum status
+ids(struct probe *p)
+{
+	return in_group(p, &everything, ids_of);
+}
+
+static enum status
 rows_backwards(struct probe *p)
 {
 	return in_group(p, &backwards, rows_of);
@@ -191,6 +212,7 @@ lacks(struct probe *p)
 static const struct probe_op reading[] = {
 	{ "rows", rows, "ok, conflicts 0 0+0" },
 	{ "rows backwards", rows_backwards, "ok, conflicts 0 0+0" },
+	{ "rows with a long value", ids, "ok, conflicts 0 0+0" },
 	{ "counts", counts, "ok, conflicts 0 0+0" },
 	{ "a sum", sum, "ok, conflicts 0 0+0" },
 	{ "a sum of some", sum_of_some, "ok, conflicts 0 0+0" },
@@ -201,6 +223,21 @@ static const struct probe_op reading[] = {
 
 /* ---- Tests ---- */
 
+/* The first of all ids, whose value is long. */
+static void
+put_long(struct world *w)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(2 * LONG_BYTES);
+
+	buf_append_cstr(&body, "{\"more\":[0");
+	while (body.len < LONG_BYTES)
+		buf_printf(&body, ",\"%0*d\"", TEXT_BYTES, 0);
+	buf_append_cstr(&body, "]}");
+	buf_append_byte(&body, 0);
+	assert_int_equal(buf_status(&body), STATUS_OK);
+	fixture_put(w->f, "long", NULL, body.ptr);
+}
+
 static void
 readers_of_views_hand_failures_on(void **state)
 {
@@ -209,6 +246,7 @@ readers_of_views_hand_failures_on(void **state)
 
 	world_put_design(w);
 	put_many(w, 0, ROW_DOCS);
+	put_long(w);
 	update(w);
 	/* Its threads would use the store beside the probes. */
 	view_engine_free(w->engine);

@@ -46,17 +46,18 @@ test_map(void *arg, const struct view_design *design, const struct str *docs, si
 	for (*ret_done = 0; *ret_done < count && *ret_done < most; ++*ret_done) {
 		struct json_member *members;
 		struct json_value doc;
-		const struct json_value *rows;
+		const struct json_value *rows, *more;
 		size_t n;
 
 		TRY(json_value_read(docs[*ret_done], arena, &doc, err));
 		TRY(json_value_members(&doc, arena, &members, &n, err));
 		rows = json_value_find(members, n, "rows");
+		more = json_value_find(members, n, "more");
 		for (size_t i = 0; i < design->map_count; i++) {
 			view_sink_next(sink);
 			if (str_eq(design->maps[i].source, STR("ids")))
 				view_sink_row(sink, json_value_find(members, n, "_id")->text,
-					      STR("null"));
+					      more ? more->text : STR("null"));
 			else if (rows)
 				TRY(map_pairs(rows, arena, sink));
 		}

@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * A document has "rows", [[key, value], …], which "pairs" emits; "ids" emits its id once. "own"
- * sums up values, like _sum.
+ * A document has "rows", [[key, value], …], which "pairs" emits; "ids" emits its id once,
+ * with what is in "more" as its value. "own" sums up values, like _sum.
  */
 extern const char views_design_text[];
 
