@@ -20,6 +20,7 @@
 #include "index/bson/entry.h"
 #include "index/bson/form.h"
 #include "index/engine/scan.h"
+#include "kv/faulty/faulty.h"
 #include "model/plain/index.h"
 #include "random_plain.h"
 #include "store.h"
@@ -414,6 +415,38 @@ values_that_others_have_are_refused(void **state)
 		assert_int_equal(put(f, name, "{\"_id\":1,\"a\":[2,1]}"), STATUS_OK);
 		verified_none(f->store);
 	}
+}
+
+static enum status
+open_body(struct kv_tx *tx, void *arg)
+{
+	return catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), arg, NULL);
+}
+
+/* Both go by a description from before: the notes of one would erase the other's. */
+static void
+of_two_notes_of_arrays_the_second_conflicts(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number = create(f, PACKED, "{\"key\":{\"a\":1,\"b\":1},\"name\":\"ab\"}");
+	struct kv_store *calm = kv_faulty_inner(f->store);
+	struct catalog_db *db = NULL;
+	struct kv_tx *tx[2];
+
+	assert_int_equal(kv_run(calm, open_body, &db, NULL, NULL), STATUS_OK);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(kv_begin(calm, KV_TX_READ_WRITE, &tx[i]), STATUS_OK);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(index_many_note(tx[i], db, index_find(db, number), 1U << i),
+				 STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(tx[0])), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(tx[1])), STATUS_TX_CONFLICT);
+	for (unsigned i = 0; i < 2; i++)
+		kv_tx_free(tx[i]);
+	catalog_db_unref(db);
+	assert_int_equal(kv_run(calm, open_body, &db, NULL, NULL), STATUS_OK);
+	assert_int_equal(index_find(db, number)->many, 1);
+	catalog_db_unref(db);
 }
 
 static void
@@ -1080,6 +1113,7 @@ main(void)
 		CASE(arrays_are_gone_through_for_as_many_columns_as_there_may_be),
 		CASE(an_untouched_field_costs_no_entry),
 		CASE(values_that_others_have_are_refused),
+		CASE(of_two_notes_of_arrays_the_second_conflicts),
 		CASE(a_build_that_meets_duplicates_fails_and_names_one),
 		CASE(ranges_hold_what_lies_between),
 		CASE(the_index_of_ids_of_a_collation_is_missed),
