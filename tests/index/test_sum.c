@@ -229,6 +229,7 @@ values_without_statistics_are_named(void **state)
 	} cases[] = {
 		{ { "\"a\"", "true", "1" }, "\\\"a\\\"" },
 		{ { "1", "[1]", "null" }, "[1]" },
+		{ { "1", "null" }, "null" },
 		{ { "{\"sum\":1}" }, "{\\\"sum\\\":1}" },
 	};
 	const struct view_reduce reduce = { .kind = VIEW_REDUCE_STATS };

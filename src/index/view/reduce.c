@@ -191,10 +191,10 @@ stats_take(struct reduce_acc *acc, struct str text)
 	TRY(acc_keep(acc, &text));
 	TRY(sum_value_read(text, acc->w->arena, &value));
 	TRY(stats_read(&value, acc->w->arena, &stats, &fits));
-	if (fits && acc->rows == 0)
+	if (acc->rows == 0)
 		acc->stats = stats;
-	else if (fits)
-		fits = stats_add(&acc->stats, &stats);
+	else
+		fits = fits && stats_add(&acc->stats, &stats);
 	return fits ? STATUS_OK : stats_fail(acc, text);
 }
 
