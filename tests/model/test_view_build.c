@@ -643,6 +643,59 @@ a_batch_has_all_rows_or_memory_is_short(void **state)
 	world_free(w);
 }
 
+/* In arenas of growing sizes, up to one that is enough. */
+static void
+a_step_writes_all_rows_or_memory_is_short(void **state)
+{
+	static const char design[] = "{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":\"_sum\"}}}";
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	struct view_build build = { .store = w->f->calm,
+				    .space = CATALOG_SPACE_COUCH,
+				    .db_name = w->f->db->name,
+				    .db_number = w->f->db->number,
+				    .design = &w->design,
+				    .functions = &views_functions,
+				    .asked = &asked };
+	enum status status = STATUS_LIMIT;
+	struct view_record record;
+	struct view_batch *batch;
+	struct err err = { 0 };
+	const char *rev;
+
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	assert_int_equal(
+		view_design_parse(str_from_cstr(design), false, w->f->arena, &w->design, &err),
+		STATUS_OK);
+	rev = fixture_put(w->f, "d", NULL,
+			  "{\"rows\":[[0,0],[1,1],[1,2],[1,3],[1,4],[1,5],[1,6],[1,7],[2,1],[2,2],"
+			  "[2,3],[2,4],[2,5],[2,6],[2,7],[3,1],[3,2],[3,3],[3,4],[3,5],[3,6]]}");
+	update(w);
+	(void)fixture_put(w->f, "d", rev, "{\"rows\":[[0,0],[1,2],[5,1]]}");
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+					 &record.group.purge_seq, batch, &err),
+			 STATUS_OK);
+	/* Small sizes are tried one by one: these end amid the document. */
+	for (size_t bytes = 0; status != STATUS_OK; bytes += bytes < 32768 ? 16 : bytes) {
+		struct view_step_size size = { VIEW_BATCH_DOCS, VIEW_STEP_BYTES };
+		struct arena *arena = arena_new(bytes);
+		struct view_step step;
+
+		status = view_step_write(&build, batch, &size, arena, &step, &err);
+		assert_int_equal(status, arena_is_full(arena) ? STATUS_LIMIT : STATUS_OK);
+		arena_free(arena);
+	}
+	view_batch_free(batch);
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(record.group.rows[PAIRS_MAP], 3);
+	reduce_asked_release(&asked);
+	reduce_memo_free(build.memo);
+	world_free(w);
+}
+
 /*
  * A document that is written row by row is counted among those that are only half written until it
  * has all of its rows, also while it has none: when its old ones are gone, and no new one is there.
@@ -1099,6 +1152,8 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(two_builders_do_no_harm, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_step_writes_all_rows_or_memory_is_short,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(
 			groups_that_begin_together_have_numbers_of_their_own, fixture_setup,
 			fixture_teardown),
