@@ -250,6 +250,32 @@ equal_views_have_equal_signatures(void **state)
 	world_free(w);
 }
 
+static void
+design_documents_have_rows_in_views_that_include_them(void **state)
+{
+	static const char *const designs[] = {
+		"{\"views\":{\"v\":{\"map\":\"pairs\"}}}",
+		"{\"views\":{\"v\":{\"map\":\"pairs\"}},\"options\":{\"include_design\":true}}",
+	};
+	struct world *w = world_new(*state);
+
+	(void)fixture_put(w->f, "a", NULL, "{\"rows\":[[1,1]]}");
+	(void)fixture_put(w->f, "_design/a", NULL, "{\"rows\":[[2,1],[3,1]]}");
+	for (size_t included = 0; included < 2; included++) {
+		struct err err = { 0 };
+		struct asked a;
+
+		assert_int_equal(view_design_parse(str_from_cstr(designs[included]), false,
+						   w->f->arena, &w->design, &err),
+				 STATUS_OK);
+		update(w);
+		asked_open(w, &a);
+		assert_int_equal(a.group.rows[PAIRS_MAP], included ? 3 : 1);
+		asked_close(&a);
+	}
+	world_free(w);
+}
+
 /* ---- Partitions ---- */
 
 static void
@@ -350,6 +376,9 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(large_rows_come_back_whole, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			design_documents_have_rows_in_views_that_include_them, fixture_setup,
+			fixture_teardown),
 		cmocka_unit_test(a_range_has_both_bounds_or_memory_is_short),
 		cmocka_unit_test_setup_teardown(partitions_are_read_by_themselves, fixture_setup,
 						fixture_teardown),
