@@ -1,6 +1,7 @@
 /* The order of JSON values. */
 #include "common.h"
 #include "index/leaf.h"
+#include "index/versions.h"
 #include "kv/tuple.h"
 
 static int
@@ -334,6 +335,19 @@ what_is_no_number_is_corrupt(void **state)
 	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT); /* two of them */
 }
 
+/* "15.0", whose end is not taken for the zeros behind it. */
+static void
+versions_have_two_numbers_at_least(void **state)
+{
+	struct index_versions v;
+
+	(void)state;
+	index_versions_read(&v);
+	assert_non_null(strchr(v.library, '.'));
+	assert_non_null(strchr(v.algorithm, '.'));
+	assert_non_null(strchr(v.collator, '.'));
+}
+
 int
 main(void)
 {
@@ -346,6 +360,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(long_strings_are_put_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_is_total, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_number_is_corrupt, setup, teardown),
+		cmocka_unit_test(versions_have_two_numbers_at_least),
 	};
 
 	return cmocka_run_group_tests_name("collation", tests, NULL, NULL);
