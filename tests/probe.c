@@ -386,6 +386,15 @@ probe_each_alone(struct kv_store *store, void *world, void (*prepare)(void *worl
 	probe_any(&g, store, world, ops, count);
 }
 
+void
+probe_each_alone_undamaged(struct kv_store *store, void *world, void (*prepare)(void *world),
+			   const struct probe_op *ops, size_t count)
+{
+	struct probing g = { .alone = true, .prepare = prepare, .undamaged = true };
+
+	probe_any(&g, store, world, ops, count);
+}
+
 /* ---- Pairs ---- */
 
 struct pairs {

@@ -74,6 +74,10 @@ void probe_each_undamaged(struct kv_store *store, void *world, const struct prob
 void probe_each_alone(struct kv_store *store, void *world, void (*prepare)(void *world),
 		      const struct probe_op *ops, size_t count);
 
+/* The same, and no values are damaged. */
+void probe_each_alone_undamaged(struct kv_store *store, void *world, void (*prepare)(void *world),
+				const struct probe_op *ops, size_t count);
+
 /*
  * What a check finds in a store of which one pair is lost, or which has one that nobody wrote: with
  * the key of another and one more element behind it, and the same value. Each pair in turn, in the

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/view/keys.h"
 #include "index/view/record.h"
 #include "probe.h"
 #include "views_world.h"
@@ -13,6 +14,8 @@ enum {
 	ROW_DOCS = 30,
 	LONG_BYTES = VIEW_CHUNK_BYTES + 10000, /* of a value that lies in two pieces */
 	TEXT_BYTES = 1000,
+	STEP_DOCS = 6,
+	PAIRS_MOST = 500,
 };
 
 static void
@@ -221,7 +224,148 @@ static const struct probe_op reading[] = {
 	{ "lacks", lacks, "ok, conflicts 0 0+0" },
 };
 
+/* ---- Steps of a build, each from the same state of the database ---- */
+
+struct stepping {
+	struct world *w;
+	struct view_build build;
+	struct reduce_asked asked;
+	struct view_batch *batch;
+	struct kv_pair *pairs; /* of the database */
+	size_t count;
+};
+
+static enum status
+pairs_save(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct stepping *s = arg;
+	struct str begin = s->w->f->db->prefix;
+	enum status status;
+	struct kv_pair pair;
+
+	s->count = 0;
+	TRY(view_prefix_end(begin, &end));
+	TRY(kv_scan_init(&scan, tx, begin, buf_str(&end), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		assert_true(s->count < PAIRS_MOST);
+		s->pairs[s->count++] = (struct kv_pair){ arena_dup(s->w->f->arena, pair.key),
+							 arena_dup(s->w->f->arena, pair.value) };
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+pairs_restore(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	const struct stepping *s = arg;
+	struct str begin = s->w->f->db->prefix;
+
+	TRY(view_prefix_end(begin, &end));
+	TRY(kv_clear_range(tx, begin, buf_str(&end)));
+	for (size_t i = 0; i < s->count; i++)
+		TRY(kv_set(tx, s->pairs[i].key, s->pairs[i].value));
+	return STATUS_OK;
+}
+
+static void
+stepping_save(struct stepping *s)
+{
+	assert_int_equal(kv_run_read(s->w->f->calm, pairs_save, s, NULL), STATUS_OK);
+}
+
+static void
+stepping_restore(void *world)
+{
+	struct stepping *s = world;
+
+	assert_int_equal(kv_run(s->w->f->calm, pairs_restore, s, NULL, NULL), STATUS_OK);
+}
+
+static enum status
+step_write(struct probe *p)
+{
+	struct stepping *s = p->world;
+	struct view_step_size size = { VIEW_BATCH_DOCS, VIEW_STEP_BYTES };
+	struct view_step step;
+
+	probe_begin(p);
+	return view_step_write(&s->build, s->batch, &size, p->arena, &step, &p->err);
+}
+
+static enum status
+step_sums(struct probe *p)
+{
+	struct stepping *s = p->world;
+	struct view_step_size size = { VIEW_STEP_ROWS, 0 };
+	struct view_step step;
+
+	probe_begin(p);
+	return view_step_sums(&s->build, &size, p->arena, &step, &p->err);
+}
+
+static const struct probe_op writing_step = { "a step", step_write, "ok, conflicts 4 0+0" };
+static const struct probe_op summing_step = { "a step that sums up", step_sums,
+					      "ok, conflicts 4 0+0" };
+
 /* ---- Tests ---- */
+
+/* Two steps from one place conflict, since each reads what it then writes. */
+static void
+steps_hand_failures_on_and_conflict(void **state)
+{
+	static const char design[] = "{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":\"_sum\"}}}";
+	struct fixture *f = *state;
+	struct world *w = world_new(f);
+	struct stepping s = { .w = w,
+			      .build = { .store = f->store,
+					 .space = CATALOG_SPACE_COUCH,
+					 .db_name = f->db->name,
+					 .db_number = f->db->number,
+					 .design = &w->design,
+					 .functions = &views_functions,
+					 .asked = &s.asked } };
+	struct view_step_size one = { 1, VIEW_STEP_BYTES };
+	struct view_record record;
+	struct view_step step;
+	struct err err = { 0 };
+
+	view_engine_free(w->engine);
+	w->engine = NULL;
+	assert_int_equal(
+		view_design_parse(str_from_cstr(design), false, f->arena, &w->design, &err),
+		STATUS_OK);
+	s.pairs = arena_alloc(f->arena, PAIRS_MOST * sizeof(*s.pairs));
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &s.build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&s.asked), STATUS_OK);
+	put_many(w, 0, STEP_DOCS);
+	assert_int_equal(view_build_state(&s.build, f->arena, &record, &err), STATUS_OK);
+	for (unsigned i = 0; i < STEP_DOCS; i++) {
+		assert_int_equal(view_batch_new(&s.batch), STATUS_OK);
+		assert_int_equal(view_batch_make(&s.build, record.group.number,
+						 &record.group.covers, &record.group.purge_seq,
+						 s.batch, &err),
+				 STATUS_OK);
+		if (i == 0) {
+			stepping_save(&s);
+			probe_each_alone_undamaged(f->store, &s, stepping_restore, &writing_step,
+						   1);
+			stepping_restore(&s);
+		}
+		assert_int_equal(view_step_write(&s.build, s.batch, &one, f->arena, &step, &err),
+				 STATUS_OK);
+		view_batch_free(s.batch);
+		assert_int_equal(view_build_state(&s.build, f->arena, &record, &err), STATUS_OK);
+	}
+	assert_int_equal(record.group.phase, VIEW_PHASE_SUMS);
+	stepping_save(&s);
+	probe_each_alone_undamaged(f->store, &s, stepping_restore, &summing_step, 1);
+	reduce_asked_release(&s.asked);
+	reduce_memo_free(s.build.memo);
+	world_free(w);
+}
 
 /* The first of all ids, whose value is long. */
 static void
@@ -266,6 +410,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(steps_hand_failures_on_and_conflict, setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(readers_of_views_hand_failures_on, setup,
 						fixture_teardown),
 	};
