@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "index/view/keys.h"
 #include "index/view/order.h"
+#include "index/view/written.h"
 
 enum {
 	ROUNDS = 25, /* of the random workload */
@@ -276,6 +277,93 @@ design_documents_have_rows_in_views_that_include_them(void **state)
 	world_free(w);
 }
 
+/* ---- Notes of design documents that were written ---- */
+
+static struct kv_tx *
+begin_writing(struct world *w)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(w->f->calm, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	return tx;
+}
+
+static void
+note(struct world *w, const char *id)
+{
+	struct kv_tx *tx = begin_writing(w);
+
+	assert_int_equal(view_written_note(tx, w->f->db, str_from_cstr(id)), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+	kv_tx_free(tx);
+}
+
+/* The names of those behind `after`, at most two. */
+static const char *
+noted(struct world *w, const struct view_written *after, struct view_written **ret)
+{
+	AUTO(buf_release) struct buf names = BUF_INIT(1024);
+	struct kv_tx *tx = fixture_begin(w->f);
+	size_t count;
+
+	assert_int_equal(view_written_list(tx, after, 2, w->f->arena, ret, &count), STATUS_OK);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal((*ret)[i].space, CATALOG_SPACE_COUCH);
+		assert_int_equal((*ret)[i].db_number, w->f->db->number);
+		assert_true(str_eq((*ret)[i].db_name, w->f->db->name));
+		buf_append_str(&names, (*ret)[i].id);
+		buf_append_byte(&names, ' ');
+	}
+	buf_append_byte(&names, '\0');
+	kv_tx_free(tx);
+	return arena_dup(w->f->arena, buf_str(&names)).ptr;
+}
+
+static void
+notes_are_listed_in_pages_until_they_are_cleared(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_written *first, *rest;
+	struct kv_tx *tx;
+
+	note(w, "_design/b");
+	note(w, "_design/c");
+	note(w, "_design/a");
+	assert_string_equal(noted(w, NULL, &first), "_design/a _design/b ");
+	assert_string_equal(noted(w, &first[1], &rest), "_design/c ");
+	assert_string_equal(noted(w, &rest[0], &rest), "");
+	tx = begin_writing(w);
+	assert_int_equal(view_written_clear(tx, &first[0]), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+	kv_tx_free(tx);
+	assert_string_equal(noted(w, NULL, &rest), "_design/b _design/c ");
+	world_free(w);
+}
+
+/* A note is not cleared, by one who has dealt with it, when it has been written again. */
+static void
+a_guarded_note_conflicts_with_another_one(void **state)
+{
+	static const char *const ids[] = { "_design/b", "_design/a" };
+	struct world *w = world_new(*state);
+	struct view_written *all;
+
+	for (size_t same = 0; same < 2; same++) {
+		struct kv_tx *tx;
+
+		note(w, "_design/a");
+		(void)noted(w, NULL, &all);
+		tx = begin_writing(w);
+		assert_int_equal(view_written_guard(tx, &all[0]), STATUS_OK);
+		assert_int_equal(view_written_clear(tx, &all[0]), STATUS_OK);
+		note(w, ids[same]);
+		assert_int_equal(kv_future_wait(kv_commit(tx)),
+				 same ? STATUS_TX_CONFLICT : STATUS_OK);
+		kv_tx_free(tx);
+	}
+	world_free(w);
+}
+
 /* ---- Partitions ---- */
 
 static void
@@ -379,6 +467,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			design_documents_have_rows_in_views_that_include_them, fixture_setup,
 			fixture_teardown),
+		cmocka_unit_test_setup_teardown(notes_are_listed_in_pages_until_they_are_cleared,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_guarded_note_conflicts_with_another_one,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test(a_range_has_both_bounds_or_memory_is_short),
 		cmocka_unit_test_setup_teardown(partitions_are_read_by_themselves, fixture_setup,
 						fixture_teardown),
