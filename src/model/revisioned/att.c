@@ -249,7 +249,7 @@ uploads_sweep_or_pass(struct uploads_sweep *s, struct kv_tx *tx, const struct kv
 	uint64_t removed = s->removed;
 	enum status status = uploads_sweep_record(s, tx, pair, key);
 
-	if (status == STATUS_OK || !s->passes || s->removed != removed)
+	if (!s->passes || s->removed != removed)
 		return status;
 	return chore_pass_over(REV_UPLOADS_CHORE, pair->key, status, kv_tx_err(tx));
 }
