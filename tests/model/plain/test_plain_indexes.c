@@ -595,6 +595,35 @@ damaged_entries_are_found(void **state)
 	}
 }
 
+/* Such a document has no entries at all, whatever is said to be one of it. */
+static void
+entries_of_a_document_that_no_index_can_hold_are_strays(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t c = 0; c < 2; c++) {
+		struct entries entries = { .name = collections[c], .arena = f->arena };
+		const char *name = collections[c];
+		char *stray;
+
+		(void)put(f, name, "{\"_id\":\"x2\",\"a\":[1],\"b\":[1]}");
+		create(f, name, "{\"key\":{\"a\":1,\"b\":1},\"name\":\"ab\"}");
+		(void)put(f, name, "{\"_id\":\"x1\",\"a\":1,\"b\":1}");
+		verified_none(f->store);
+		assert_int_equal(kv_run(f->store, entries_body, &entries, NULL, NULL), STATUS_OK);
+		assert_int_equal(entries.count, 1);
+		stray = memrchr(entries.pairs[0].key.ptr, '1', entries.pairs[0].key.len);
+		assert_non_null(stray);
+		*stray = '2';
+		damage(f, entries.pairs[0].key, entries.pairs[0].value);
+		assert_says(f, "plain_index_stray: no document has this entry\n"
+			       "plain_index: the counter says 1, and there are 2 entries\n"
+			       "tally: the counters of this range say 1, and there are 2\n");
+		damage(f, entries.pairs[0].key, (struct str){ NULL, 0 });
+		verified_none(f->store);
+	}
+}
+
 /* The key of a mark, and a longer one. */
 static enum status
 mark_keys_body(struct kv_tx *tx, void *arg)
@@ -1122,6 +1151,7 @@ main(void)
 		CASE(an_index_of_another_icu_is_out_of_use_until_it_is_built_again),
 		CASE(a_longer_value_of_any_type_keeps_the_bound),
 		CASE(damaged_entries_are_found),
+		CASE(entries_of_a_document_that_no_index_can_hold_are_strays),
 		CASE(damaged_marks_of_a_build_are_found),
 		CASE(random_operations_leave_indexes_well),
 		CASE(builds_beside_writers_miss_nothing),
