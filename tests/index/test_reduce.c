@@ -99,6 +99,32 @@ answers_without_memory_are_none(void **state)
 	}
 }
 
+static void
+a_rank_is_a_number_up_to_its_limit(void **state)
+{
+	static const struct {
+		const char *source;
+		unsigned n; /* 0: it is refused */
+	} cases[] = {
+		{ "_top_1", 1 },          { "_top_100", 100 }, { "_bottom_+007", 7 },
+		{ "_top_0", 0 },          { "_top_101", 0 },   { "_top_-1", 0 },
+		{ "_top_", 0 },           { "_top_+", 0 },     { "_bottom_1x", 0 },
+		{ "_top_4294967297", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct view_reduce reduce = { .n = 0 };
+		struct err err = { 0 };
+		enum status status = view_reduce_parse(str_from_cstr(cases[i].source), &reduce,
+						       &err);
+
+		if (status != (cases[i].n ? STATUS_OK : STATUS_INVALID) ||
+		    (cases[i].n && reduce.n != cases[i].n))
+			fail_msg("%s: %s, %u", cases[i].source, status_name(status), reduce.n);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -108,6 +134,7 @@ main(void)
 		TEST(the_first_failure_is_told),
 		TEST(an_answer_is_that_of_its_question),
 		TEST(answers_without_memory_are_none),
+		TEST(a_rank_is_a_number_up_to_its_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

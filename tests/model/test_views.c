@@ -277,6 +277,28 @@ design_documents_have_rows_in_views_that_include_them(void **state)
 	world_free(w);
 }
 
+static void
+each_kind_of_database_has_documents_of_its_own(void **state)
+{
+	static const struct view_documents others[] = { { .kind = 200 }, { .kind = 201 } };
+	struct fixture *f = *state;
+	const struct view_documents *own = view_documents_of(f->db);
+
+	assert_non_null(own);
+	for (unsigned again = 0; again < 2; again++)
+		for (size_t i = 0; i < 2; i++)
+			view_documents_register(&others[i]);
+	for (uint64_t number = 199; number <= 202; number++) {
+		const struct catalog_kind kind = { .number = number };
+		const struct catalog_db db = { .kind = &kind };
+
+		assert_ptr_equal(view_documents_of(&db), number == 200   ? &others[0]
+							 : number == 201 ? &others[1]
+									 : NULL);
+	}
+	assert_ptr_equal(view_documents_of(f->db), own);
+}
+
 /* ---- Notes of design documents that were written ---- */
 
 static struct kv_tx *
@@ -467,6 +489,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			design_documents_have_rows_in_views_that_include_them, fixture_setup,
 			fixture_teardown),
+		cmocka_unit_test_setup_teardown(each_kind_of_database_has_documents_of_its_own,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(notes_are_listed_in_pages_until_they_are_cleared,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_guarded_note_conflicts_with_another_one,
