@@ -87,22 +87,9 @@ component_put_leaf(struct component *c, const struct leaf_value *v)
 
 /* ---- Containers ---- */
 
-static enum doc_kind
-member_kind(enum leaf_kind kind)
-{
-	static const enum doc_kind kinds[] = {
-		[LEAF_NULL] = DOC_NULL,           [LEAF_FALSE] = DOC_BOOL,
-		[LEAF_TRUE] = DOC_BOOL,           [LEAF_NUMBER] = DOC_INT64,
-		[LEAF_STRING] = DOC_TEXT,         [LEAF_ARRAY] = DOC_EMPTY_ARRAY,
-		[LEAF_OBJECT] = DOC_EMPTY_OBJECT,
-	};
-
-	return kinds[kind];
-}
-
-/* In an object: what stands before the value of a member. */
+/* In an object: what stands before the value of a member. JSON's orders do not look at its kind. */
 static enum status
-component_put_member(struct component *c, struct str name, enum doc_kind value)
+component_put_member(struct component *c, struct str name)
 {
 	AUTO(buf_release) struct buf key = BUF_INIT(COMPONENT_BYTES);
 
@@ -112,21 +99,19 @@ component_put_member(struct component *c, struct str name, enum doc_kind value)
 	} else if (name.len > c->enough) {
 		name = str_of(name.ptr, c->enough);
 	}
-	doc_key_member(&c->raw, c->order, name, value);
+	doc_key_member(&c->raw, c->order, name, DOC_NULL);
 	return buf_status(&c->raw);
 }
 
 static enum status
-component_put_name(struct component *c, const struct tuple_elem *name, const struct leaf_value *v)
+component_put_name(struct component *c, const struct tuple_elem *name)
 {
 	const struct kv_pair leaf = { { "", 0 }, name->encoding };
 	const struct leaf_value as_value = { &leaf, 1, 0 };
-	enum leaf_kind kind;
 	struct str text;
 
-	TRY(leaf_kind(v, &kind));
 	TRY(leaf_text(&as_value, c->w, &text));
-	return component_put_member(c, text, member_kind(kind));
+	return component_put_member(c, text);
 }
 
 /* Any value but a container with children. */
@@ -175,7 +160,7 @@ component_put_container(struct component *c, const struct leaf_value *v)
 		}
 		TRY(status);
 		if (name.kind == TUPLE_STRING)
-			TRY(component_put_name(c, &name, &child));
+			TRY(component_put_name(c, &name));
 		TRY(buf_status(&c->raw));
 		if (c->raw.len > c->enough)
 			return STATUS_OK; /* whatever follows is cut */
@@ -192,32 +177,11 @@ component_put_value_leaf(struct component *c, const struct leaf_value *v)
 
 /* ---- Values as a packed body writes them ---- */
 
-static enum doc_kind
-token_kind(char first)
-{
-	switch (first) {
-	case 'n':
-		return DOC_NULL;
-	case 't':
-	case 'f':
-		return DOC_BOOL;
-	case '"':
-		return DOC_TEXT;
-	case '[':
-		return DOC_EMPTY_ARRAY;
-	case '{':
-		return DOC_EMPTY_OBJECT;
-	default:
-		return DOC_INT64;
-	}
-}
-
 static enum status
 component_put_token(struct component *c, enum json_token token, const struct json_reader *r)
 {
 	const struct doc_scalar null = { .kind = DOC_NULL };
 	const struct doc_scalar truth = { .kind = DOC_BOOL, .truth = token == JSON_TRUE };
-	char begin = 'n';
 
 	switch (token) {
 	case JSON_OBJECT_BEGIN:
@@ -229,10 +193,8 @@ component_put_token(struct component *c, enum json_token token, const struct jso
 	case JSON_ARRAY_END:
 		doc_key_end(&c->raw);
 		return buf_status(&c->raw);
-	case JSON_KEY: /* a packed body has no white space: a colon, and then the value */
-		if (r->at + 1 < r->end)
-			begin = r->at[1];
-		return component_put_member(c, r->text, token_kind(begin));
+	case JSON_KEY:
+		return component_put_member(c, r->text);
 	case JSON_STRING:
 		return component_put_text(c, r->text);
 	case JSON_NUMBER:
