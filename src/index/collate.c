@@ -117,11 +117,10 @@ collate_sort_key(struct str text, size_t most, struct index_work *w, struct buf 
 		call.units = arena_alloc(w->arena, text.len * sizeof(UChar));
 	if (!call.units)
 		return STATUS_LIMIT;
-	/* The NUL at the end is written where there is room for it. */
-	if (!buf_reserve(ret, most + 1))
+	if (!buf_reserve(ret, most))
 		return buf_status(ret);
 	call.key = (uint8_t *)ret->ptr + ret->len;
-	call.key_bytes = (int32_t)(most + 1);
+	call.key_bytes = (int32_t)most;
 	if (text.len > COLLATE_OFFLOAD_BYTES)
 		wait_offload(sort_key_call_icu, &call);
 	else

@@ -335,6 +335,25 @@ what_is_no_number_is_corrupt(void **state)
 	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT); /* two of them */
 }
 
+/* In buffers that have room for no byte more. */
+static void
+a_cut_sort_key_is_the_beginning_of_the_whole(void **state)
+{
+	AUTO(buf_release) struct buf whole = BUF_INIT(1024);
+	const struct str text = STR("\xc3\x84rger & Stra\xc3\x9f"
+				    "e 3b");
+
+	(void)state;
+	assert_int_equal(collate_sort_key(text, 1024, &work, &whole), STATUS_OK);
+	for (size_t most = 1; most < whole.len + 3; most++) {
+		AUTO(buf_release) struct buf cut = BUF_INIT(most);
+
+		assert_int_equal(collate_sort_key(text, most, &work, &cut), STATUS_OK);
+		assert_int_equal(cut.len, most < whole.len ? most : whole.len);
+		assert_memory_equal(cut.ptr, whole.ptr, cut.len);
+	}
+}
+
 /* "15.0", whose end is not taken for the zeros behind it. */
 static void
 versions_have_two_numbers_at_least(void **state)
@@ -360,6 +379,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(long_strings_are_put_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_is_total, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_number_is_corrupt, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cut_sort_key_is_the_beginning_of_the_whole, setup,
+						teardown),
 		cmocka_unit_test(versions_have_two_numbers_at_least),
 	};
 
