@@ -460,6 +460,8 @@ an_entry_is_drawn_with_the_texts_of_its_columns(void **state)
 			    "(1, 1.50, \"x\", \"d\")");
 	assert_string_equal(drawn_key(&partitioned, "{\"a\":1,\"b\":[]}", "p:d", ""),
 			    "(1, \"p\", 1, [], \"p:d\")");
+	assert_string_equal(drawn_key(&covering, "{\"b\":\"x\"}", "d", ""),
+			    "(1, missing, \"x\", \"d\")");
 	/* The key alone has no texts; and what is no id at its end is drawn as any other key is. */
 	assert_string_equal(drawn_key(&bare, "{\"a\":1,\"b\":\"x\"}", "d", ""), "");
 	assert_string_equal(drawn_key(&covering, "{\"a\":1,\"b\":\"x\"}", "d", "\x15\x05"), "");
