@@ -535,6 +535,64 @@ a_dropped_index_is_cleared_and_forgotten(void **state)
 	fixture_check(f);
 }
 
+static void
+writers_are_known_to_read_first_unless_an_index_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_tx *tx = fixture_begin(f);
+	struct catalog_db *bare;
+
+	assert_true(rev_write_reads_first(f->db));
+	/* Its indexes are not known. */
+	assert_int_equal(catalog_open_bare(tx, NULL, CATALOG_SPACE_COUCH, f->db->name, &bare, NULL),
+			 STATUS_OK);
+	assert_false(rev_write_reads_first(bare));
+	catalog_db_unref(bare);
+	kv_tx_free(tx);
+	index_by_a(f, INDEX_BUILDING, 0);
+	assert_false(rev_write_reads_first(f->db));
+	finish_index(f, INDEX_READY);
+	assert_false(rev_write_reads_first(f->db));
+	finish_index(f, INDEX_DROPPED);
+	assert_true(rev_write_reads_first(f->db));
+}
+
+static enum status
+create_undone(struct fixture *f, const struct index_def *terms)
+{
+	struct kv_tx *tx;
+	enum status status;
+	uint64_t number;
+
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	status = index_create(tx, f->db, terms, &number, NULL);
+	kv_tx_free(tx);
+	return status;
+}
+
+static void
+texts_of_an_index_may_be_as_long_as_their_limits(void **state)
+{
+	static char text[INDEX_SPEC_BYTES + 1];
+	const struct index_def good = { .state = INDEX_READY,
+					.order = DOC_KEY_COUCH,
+					.name = { text, INDEX_TEXT_BYTES },
+					.owner = { text, INDEX_TEXT_BYTES },
+					.columns = by_a,
+					.column_count = 1,
+					.spec = { text, INDEX_SPEC_BYTES } };
+	struct index_def longer[] = { good, good, good };
+	struct fixture *f = *state;
+
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(create_undone(f, &good), STATUS_OK);
+	longer[0].name.len++;
+	longer[1].owner.len++;
+	longer[2].spec.len++;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(create_undone(f, &longer[i]), STATUS_LIMIT);
+}
+
 /* The forgetting is done in the background: nobody is to wait or to begin again for it. */
 static void
 open_transactions_outlive_the_forgetting_of_an_index(void **state)
@@ -786,6 +844,7 @@ large_ranges_are_estimated_without_reading(void **state)
 	kv_tx_free(tx);
 }
 
+#define TEST(name)            cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 #define TEST_WITH_INDEX(name) cmocka_unit_test_setup_teardown(name, index_setup, fixture_teardown)
 
 int
@@ -806,6 +865,8 @@ main(void)
 		TEST_WITH_INDEX(of_two_writers_of_one_value_the_second_conflicts),
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
+		TEST(writers_are_known_to_read_first_unless_an_index_is_kept),
+		TEST(texts_of_an_index_may_be_as_long_as_their_limits),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
 		TEST_WITH_INDEX(open_transactions_outlive_the_forgetting_of_an_index),
 		TEST_WITH_INDEX(a_forgotten_index_makes_room_for_one_also_where_a_cache_has_it),

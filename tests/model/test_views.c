@@ -166,6 +166,23 @@ equal_keys_of_a_document_come_by_value(void **state)
 	world_free(w);
 }
 
+/* As most documents have it. */
+static void
+a_single_row_of_each_map_is_ordered_without_memory(void **state)
+{
+	struct view_mapped rows[] = {
+		{ .map = 0, .component = STR("a"), .key = STR("1"), .value = STR("2") },
+		{ .map = 1, .component = STR("a"), .key = STR("3"), .value = STR("4") },
+		{ .map = 1, .component = STR("a"), .key = STR("5"), .value = STR("3") },
+	};
+	struct arena *nothing = arena_new(0);
+
+	(void)state;
+	assert_int_equal(view_rows_order(rows, 2, nothing), STATUS_OK);
+	assert_int_equal(view_rows_order(rows, 3, nothing), STATUS_LIMIT);
+	arena_free(nothing);
+}
+
 static void
 large_rows_come_back_whole(void **state)
 {
@@ -484,6 +501,7 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(equal_keys_of_a_document_come_by_value,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test(a_single_row_of_each_map_is_ordered_without_memory),
 		cmocka_unit_test_setup_teardown(large_rows_come_back_whole, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(
