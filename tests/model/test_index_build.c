@@ -28,6 +28,7 @@ enum {
 	BATCH = 250,
 	PROCESSES = 3,
 	PROCESS_WRITES = 300,
+	OVERTAKEN_DOCS = INDEX_BUILD_STEP_DOCS + 200, /* more than the first step has */
 };
 
 static int
@@ -786,6 +787,70 @@ build_goes_on_though_every_large_step_meets_a_writer(void **state)
 	arena_free(writer.arena);
 }
 
+/* ---- Two that make the stretches ---- */
+
+/* Another builder that makes them and does a step, before the first one commits its own. */
+static struct overtaker {
+	struct fixture *f;
+	const struct index_documents *documents;
+	uint64_t number;
+	unsigned cuts;
+	uint64_t visited; /* documents, by both */
+} overtaker;
+
+static enum index_state
+overtaker_step(void)
+{
+	struct index_build_key key = build_key(overtaker.f, overtaker.number);
+	enum index_state state;
+	struct err err = { 0 };
+
+	if (index_build_run(overtaker.f->calm, &key, 0, 1, &state, &err) != STATUS_OK)
+		fail_msg("index_build_run: %s", err.text);
+	return state;
+}
+
+static enum status
+overtaken_cut(struct kv_tx *tx, const struct catalog_db *db, size_t parts, struct arena *arena,
+	      const struct str **ret_ids, size_t *ret_count, uint64_t *ret_documents)
+{
+	TRY(overtaker.documents->cut(tx, db, parts, arena, ret_ids, ret_count, ret_documents));
+	if (overtaker.cuts++ == 0)
+		assert_int_equal(overtaker_step(), INDEX_BUILDING);
+	return STATUS_OK;
+}
+
+static enum status
+counted_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_def *def,
+	      const struct index_stretch *stretch, struct arena *arena, index_visitor *visitor,
+	      void *arg, struct index_passed *ret)
+{
+	TRY(overtaker.documents->visit(tx, db, def, stretch, arena, visitor, arg, ret));
+	overtaker.visited += ret->count;
+	return STATUS_OK;
+}
+
+static void
+stretches_are_made_by_one_builder_and_no_document_is_visited_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct index_documents documents = *index_documents_of(f->db);
+
+	put_many(f, 0, OVERTAKEN_DOCS, 1);
+	overtaker = (struct overtaker){ .f = f,
+					.documents = index_documents_of(f->db),
+					.number = create_index(f, 0) };
+	documents.cut = overtaken_cut;
+	documents.visit = counted_visit;
+	index_documents_register(&documents);
+	for (unsigned i = 0; overtaker_step() == INDEX_BUILDING; i++)
+		assert_in_range(i, 0, STEPS_MAX);
+	index_documents_register(overtaker.documents);
+	assert_int_equal(overtaker.cuts, 2);
+	assert_int_equal(overtaker.visited, OVERTAKEN_DOCS);
+	check_entries(f, overtaker.number, OVERTAKEN_DOCS);
+}
+
 /* ---- The end of the process; the embedded engine's only ---- */
 
 static void
@@ -881,6 +946,7 @@ main(int argc, char **argv)
 		TEST(chore_builds_and_clears),
 		TEST(three_processes_build_while_they_write),
 		TEST(build_goes_on_though_every_large_step_meets_a_writer),
+		TEST(stretches_are_made_by_one_builder_and_no_document_is_visited_twice),
 		TEST(process_that_is_killed_goes_on_where_it_was), /* last: embedded alone */
 	};
 	size_t count = sizeof(tests) / sizeof(tests[0]);
