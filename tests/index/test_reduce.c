@@ -75,6 +75,55 @@ an_answer_is_that_of_its_question(void **state)
 	reduce_memo_free(memo);
 }
 
+/* As many questions as the call has, for each of its keys; of "[1]" alone nothing. */
+static enum status
+count_questions(void *arg, const struct view_design *design, const struct str *names,
+		size_t name_count, bool rereduce, const struct view_group_input *groups,
+		size_t group_count, struct arena *results_arena, struct str *ret_results,
+		struct view_error *ret_errors, struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)rereduce, (void)ret_errors, (void)ret_error,
+		(void)err;
+	assert_int_equal(name_count, 1);
+	for (size_t i = 0; i < group_count; i++)
+		if (!str_eq(groups[i].keys, STR("[1]")))
+			ret_results[i] = arena_printf(results_arena, "[%zu,%.*s]", group_count,
+						      STR_ARG(groups[i].keys));
+	return STATUS_OK;
+}
+
+static void
+questions_of_several_reduces_are_answered_by_a_call_each(void **state)
+{
+	static const struct view_functions functions = { .reduce = count_questions };
+	const struct reduce_question questions[] = {
+		{ .name = STR("f"), .keys = STR("[1]"), .values = STR("[]") },
+		{ .name = STR("f"), .keys = STR("[2]"), .values = STR("[]") },
+		{ .name = STR("g"), .keys = STR("[1]"), .values = STR("[]") },
+		{ .name = STR("f"), .keys = STR("[3]"), .values = STR("[]") },
+	};
+	const struct str answers[] = { STR("einvalid_value\0"), STR("r[2,[2]]"),
+				       STR("einvalid_value\0"), STR("r[1,[3]]") };
+	struct view_error error = { 0 };
+	struct reduce_asked asked;
+	struct err err = { 0 };
+	struct reduce_run run = {
+		.functions = &functions, .asked = &asked, .w = &work, .error = &error, .err = &err
+	};
+
+	(void)state;
+	assert_int_equal(reduce_memo_new(MEMO_BYTES, &run.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	for (size_t i = 0; i < COUNT(questions); i++)
+		assert_int_equal(reduce_asked_add(&asked, &questions[i]), STATUS_OK);
+	assert_int_equal(reduce_answer(&run), STATUS_OK);
+	assert_int_equal(asked.count, 0);
+	for (size_t i = 0; i < COUNT(questions); i++)
+		assert_true(str_eq(reduce_memo_find(run.memo, &questions[i]), answers[i]));
+	reduce_asked_release(&asked);
+	reduce_memo_free(run.memo);
+}
+
 static void
 answers_without_memory_are_none(void **state)
 {
@@ -133,6 +182,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_failure_is_told),
 		TEST(an_answer_is_that_of_its_question),
+		TEST(questions_of_several_reduces_are_answered_by_a_call_each),
 		TEST(answers_without_memory_are_none),
 		TEST(a_rank_is_a_number_up_to_its_limit),
 	};

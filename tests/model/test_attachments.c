@@ -340,6 +340,36 @@ name_that_fits_no_key_is_refused(void **state)
 
 /* ---- Branches ---- */
 
+/* Which of the two is missing, whether or not a key can have the name. */
+static void
+attachments_of_no_revision_are_told_from_those_it_lacks(void **state)
+{
+	static char long_name[KV_LIMIT_KEY_BYTES + 1];
+	struct fixture *f = *state;
+	struct rev_att_edit att = att_data(f, "f", "x/y", "data");
+	const char *rev = put(f, "a", NULL, &att, 1);
+	const struct {
+		const char *rev;
+		struct str name;
+		enum status status;
+	} cases[] = {
+		{ rev, STR("f"), STATUS_OK },
+		{ rev, STR("g"), STATUS_DELETED },
+		{ rev, { long_name, sizeof(long_name) }, STATUS_DELETED },
+		{ ONE_2, STR("f"), STATUS_NOT_FOUND },
+		{ ONE_2, { long_name, sizeof(long_name) }, STATUS_NOT_FOUND },
+	};
+	struct kv_tx *tx = fixture_begin(f);
+	struct rev_att found;
+
+	memset(long_name, 'n', sizeof(long_name));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(rev_att_read(tx, f->db, STR("a"), fixture_rev(f, cases[i].rev),
+					      false, cases[i].name, f->arena, &found),
+				 cases[i].status);
+	kv_tx_free(tx);
+}
+
 static void
 each_branch_keeps_its_own(void **state)
 {
@@ -1078,6 +1108,7 @@ main(void)
 		TEST(stub_for_nothing_is_refused),
 		TEST(two_of_one_name_are_invalid),
 		TEST(name_that_fits_no_key_is_refused),
+		TEST(attachments_of_no_revision_are_told_from_those_it_lacks),
 		TEST(each_branch_keeps_its_own),
 		TEST(history_that_ties_branches_gives_up_all_they_had),
 		TEST(shared_data_goes_with_the_last_that_has_it),
