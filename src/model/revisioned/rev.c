@@ -59,17 +59,13 @@ rev_hash_parse(struct str text, struct arena *arena, struct str *ret)
 enum status
 rev_id_parse(struct str text, struct arena *arena, struct rev_id *ret, struct err *err)
 {
-	const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
-	struct str suffix, hash;
+	struct str suffix = text, number = str_cut(&suffix, '-'), hash;
 	enum status status;
 	uint64_t pos;
 
-	/* The number is digits alone: str_to_u64() would take a sign. */
-	if (!dash || dash == text.ptr || *text.ptr < '0' || *text.ptr > '9')
+	/* Without a dash all of it is the number. */
+	if (number.len == text.len || !str_to_u64(number, &pos) || pos > INT64_MAX - 1)
 		return rev_invalid(err);
-	if (!str_to_u64(str_of(text.ptr, (size_t)(dash - text.ptr)), &pos) || pos > INT64_MAX - 1)
-		return rev_invalid(err);
-	suffix = str_skip(text, (size_t)(dash - text.ptr) + 1);
 	status = rev_hash_parse(suffix, arena, &hash);
 	if (status == STATUS_INVALID)
 		return rev_invalid(err);
