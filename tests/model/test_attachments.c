@@ -981,16 +981,21 @@ ranges_are_read_from_where_they_begin(void **state)
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		struct rev_att_reader *reader;
-		uint64_t at = ranges[i][0];
+		uint64_t at = ranges[i][0], end = ranges[i][1];
+		/* No chunk is read of which nothing is wanted. */
+		uint64_t chunks = at == end ? 0
+					    : (end - 1) / REV_ATT_CHUNK_BYTES -
+						      at / REV_ATT_CHUNK_BYTES + 1;
+		uint64_t before = kv_tx_stats(tx).keys_read;
 		struct str piece;
 
-		assert_int_equal(
-			rev_att_reader_new(f->db, &att.att, false, at, ranges[i][1], &reader),
-			STATUS_OK);
+		assert_int_equal(rev_att_reader_new(f->db, &att.att, false, at, end, &reader),
+				 STATUS_OK);
 		while (rev_att_reader_next(reader, tx, &piece) == STATUS_OK)
 			for (size_t j = 0; j < piece.len; j++)
 				assert_int_equal(piece.ptr[j], pattern(at++));
-		assert_int_equal(at, ranges[i][1]);
+		assert_int_equal(at, end);
+		assert_int_equal(kv_tx_stats(tx).keys_read - before, chunks);
 		rev_att_reader_free(reader);
 	}
 	kv_tx_free(tx);

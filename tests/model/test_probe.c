@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/verify.h"
+#include "kv/faulty/faulty.h"
 #include "probe.h"
 
 enum {
-	LONG_BYTES = 120000, /* of a body in chunks */
+	LONG_BYTES = 120000, /* of a text that lies in several values */
+	LEAVES = 110000,
 	EDITS = 4,
 };
 
@@ -382,7 +385,7 @@ static const struct probe_op reading[] = {
 	{ "a body in leaves", read_leaves, "ok, conflicts 2 0+0; 1: C/CNC 2: C/CNC~C" },
 	{ "a body with attachments", read_attached,
 	  "ok, conflicts 3 0+0; 1: C/CNC 2: C~/CNCOC 3: CO/CNC~C 4: C/CNCOC~COCOCOC" },
-	{ "a body in chunks", read_long, "ok, conflicts 3 0+0; 1: C/CNC 2-3: C/CN 4-5: C/C" },
+	{ "a long body", read_long, "ok, conflicts 3 0+0; 1: C/CNC 2-3: C/CN 4-5: C/C" },
 	{ "a deleted one", read_deleted, "deleted, conflicts 3 0+0; 1: CO/CNCOCOC" },
 	{ "a body together", read_together,
 	  "ok, conflicts 2 0+0; 1: C/CNC 2: C/CNCOC~COCOCOC 3: CO/CNC~C" },
@@ -684,6 +687,62 @@ checks_find_what_is_damaged(void **state)
 	probe_each_throughout(f->store, f, checks, COUNT(checks));
 }
 
+static void
+note_kind(const struct catalog_finding *finding, void *arg)
+{
+	print_error("%s\n", finding->kind);
+	++*(unsigned *)arg;
+}
+
+/* Of so many leaves that their text lies in chunks. */
+static void
+put_chunked(struct fixture *f)
+{
+	AUTO(buf_release) struct buf json = BUF_INIT(2 * LEAVES + 100);
+
+	buf_append_cstr(&json, "{\"a\":[0");
+	for (unsigned i = 1; i < LEAVES; i++)
+		buf_append_cstr(&json, ",1");
+	buf_append_cstr(&json, "]}");
+	buf_append_byte(&json, 0);
+	assert_int_equal(buf_status(&json), STATUS_OK);
+	(void)fixture_put(f, "chunked", NULL, json.ptr);
+}
+
+/* Whichever read fails because its transaction is too old, if nobody writes. */
+static void
+checks_of_what_stands_still_read_again(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_faulty_tap tap = { .cut = SIZE_MAX, .flip = SIZE_MAX };
+	unsigned found = 0;
+	const struct catalog_verify_options options = { .found = note_kind,
+							.arg = &found,
+							.still = true };
+	uint32_t nth = 0;
+
+	put_chunked(f);
+	do {
+		struct catalog_verify_sum sum;
+		struct err err = { 0 };
+		enum status status;
+		struct kv_tx *tx;
+
+		assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+		tap.fail_call = nth++;
+		tap.fail_with = STATUS_TX_TOO_OLD;
+		tap.calls = 0;
+		kv_faulty_tap(f->store, &tap);
+		status = catalog_verify_store(tx, &options, &sum, &err);
+		kv_faulty_tap(f->store, NULL);
+		kv_tx_free(tx);
+		if (status != STATUS_OK)
+			fail_msg("call %u: %s %s", tap.fail_call, status_name(status), err.text);
+		assert_int_equal(found, 0);
+	} while (nth <= tap.calls);
+	assert_true(nth > 50);
+}
+
 /* Of a pair that is lost some are missed: what nothing refers to, and what may be there or not. */
 static void
 checks_find_what_is_lost_or_foreign(void **state)
@@ -705,6 +764,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(checks_of_what_stands_still_read_again, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
 						fixture_teardown),
