@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "mql/stage/accum.h"
 #include "mql/stage/stages.h"
 
 #include "mql_case.h"
@@ -982,6 +983,95 @@ a_pipeline_updates_a_document(void **state)
 			 STATUS_INVALID);
 }
 
+/* Takes documents until the arena of the state is full, and tells their result otherwise. */
+static enum status
+accumulate(struct arena *arena, const struct mql_accumulator *acc, struct str docs,
+	   struct arena *keep, const char **ret)
+{
+	struct mql_accumulator_state *state = arena_alloc(arena, mql_accumulator_bytes());
+	struct mql_env env = { .root = BSON_EMPTY, .current = MQL_NO_VALUE };
+	struct mql q = case_mql(arena);
+	struct buf out = BUF_INIT(CASE_BYTES);
+	struct bson_builder b;
+	struct bson_iter i;
+	struct bson_element doc;
+
+	TRY(mql_accumulator_begin(acc, &q, &env, keep, state));
+	for (bson_iter_begin(&i, docs); bson_iter_read(&i, &doc);) {
+		env.root = bson_text(&doc.value);
+		TRY(mql_accumulator_add(acc, &q, &env, keep, state));
+	}
+	bson_builder_init(&b, &out);
+	bson_begin(&b);
+	assert_int_equal(mql_accumulator_put(acc, &q, state, STR("r"), &b), STATUS_OK);
+	bson_end(&b);
+	*ret = case_json(arena, buf_str(&out));
+	buf_release(&out);
+	return STATUS_OK;
+}
+
+static void
+accumulators_with_little_memory_lose_no_document(void **state)
+{
+	static const char *const specs[] = {
+		"{'$push':'$a'}",
+		"{'$addToSet':'$a'}",
+		"{'$concatArrays':'$l'}",
+		"{'$setUnion':'$l'}",
+		"{'$mergeObjects':'$d'}",
+		"{'$min':'$a'}",
+		"{'$max':'$a'}",
+		"{'$first':'$a'}",
+		"{'$last':'$a'}",
+		"{'$firstN':{'input':'$a','n':20}}",
+		"{'$lastN':{'input':'$a','n':20}}",
+		"{'$minN':{'input':'$a','n':20}}",
+		"{'$maxN':{'input':'$a','n':20}}",
+		"{'$top':{'sortBy':{'a':1},'output':'$a'}}",
+		"{'$topN':{'sortBy':{'a':1},'output':'$a','n':20}}",
+		"{'$bottomN':{'sortBy':{'a':1},'output':'$a','n':20}}",
+		"{'$median':{'input':'$n','method':'approximate'}}",
+		"{'$percentile':{'input':'$n','p':[0.5,1],'method':'approximate'}}",
+	};
+	struct buf text = BUF_INIT(CASE_BYTES);
+	struct str docs;
+
+	buf_append_cstr(&text, "{");
+	for (int i = 0; i < 20; i++)
+		buf_printf(&text,
+			   "%s'%d':{'a':'the text %d','n':%d,'l':['one %d','two'],'d':{'f%d':%d}}",
+			   i ? "," : "", i, i * 7 % 20, i, i, i, i);
+	buf_append(&text, "}", 2);
+	docs = case_bson(*state, text.ptr);
+	buf_release(&text);
+	for (size_t n = 0; n < CASES(specs); n++) {
+		struct bson_value spec = BSON_OF_DOCUMENT(case_bson(*state, specs[n]));
+		struct arena *enough = arena_new(CASE_BYTES);
+		struct mql q = case_mql(*state);
+		const char *wanted = NULL, *got = NULL;
+		struct mql_accumulator *acc;
+		bool full = true;
+
+		assert_int_equal(mql_accumulator_compile(&q, STR("r"), &spec, NULL, &acc),
+				 STATUS_OK);
+		assert_int_equal(accumulate(*state, acc, docs, enough, &wanted), STATUS_OK);
+		for (size_t bytes = 0; full; bytes += 8 + bytes / 32) {
+			struct arena *arena = arena_new(CASE_BYTES), *keep = arena_new(bytes);
+			enum status status = accumulate(arena, acc, docs, keep, &got);
+
+			full = arena_is_full(keep);
+			if (status != (full ? STATUS_LIMIT : STATUS_OK))
+				fail_msg("%s with %zu bytes: %s", specs[n], bytes,
+					 status_name(status));
+			if (!full)
+				assert_string_equal(got, wanted);
+			arena_free(keep);
+			arena_free(arena);
+		}
+		arena_free(enough);
+	}
+}
+
 /* Each of the allocations fails in turn, and those after it do not. */
 static void
 a_run_without_the_memory_for_one_stage_is_none(void **state)
@@ -1046,6 +1136,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(accumulators_with_little_memory_lose_no_document,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(a_run_without_the_memory_for_one_stage_is_none,
 						case_setup, case_teardown),
 	};
