@@ -69,6 +69,8 @@ values_are_compared_within_their_kind(void **state)
 		{ "{'a':{'$lt':'b'}}", "{'a':'a'}", true },
 		{ "{'a':{'$gte':2,'$lt':3}}", "{'a':2}", true },
 		{ "{'a':{'$gte':2,'$lt':3}}", "{'a':3}", false },
+		{ "{'a':{'$lte':2}}", "{'a':2.0}", true },
+		{ "{'a':{'$lte':2}}", "{'a':2.5}", false },
 		{ "{'a':{'$lt':5}}", "{'a':{'$numberDouble':'NaN'}}", false },
 		{ "{'a':{'$gte':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", true },
 		{ "{'a':{'$gt':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", false },

@@ -177,6 +177,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'pattern':'['}", 51091, "Regular expression is invalid" },
 		{ "{'items':1}", 14, "$jsonSchema keyword 'items' must be an array or an object" },
 		{ "{'items':[1]}", 14, "$jsonSchema keyword 'items' requires that each element" },
+		{ "{'items':{},'additionalItems':1}", 14,
+		  "$jsonSchema keyword 'additionalItems' must be either an object or a boolean" },
 		{ "{'uniqueItems':1}", 14, "$jsonSchema keyword 'uniqueItems' must be a boolean" },
 		{ "{'allOf':[1]}", 14, "$jsonSchema keyword 'allOf' must be an array of objects" },
 		{ "{'anyOf':[]}", 9, "$jsonSchema keyword 'anyOf' cannot be an empty array" },
