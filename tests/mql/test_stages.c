@@ -13,6 +13,9 @@ enum {
 	STAGE_BYTES = 64 * 1024,
 };
 
+#define MEDIAN(options)     "{'$group':{'_id':1,'x':{'$median':{'input':'$a'," options "}}}}"
+#define PERCENTILE(options) "{'$group':{'_id':1,'x':{'$percentile':{'input':'$a'," options "}}}}"
+
 /* A source of the documents of an array. */
 struct source {
 	struct mql_source source;
@@ -643,6 +646,21 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$group':{'_id':1,'a':{'$sum':1,'$avg':1}}}", 40238 },
 		{ "{'$group':{'_id':1,'a':{'$sum':[1,2]}}}", 40237 },
 		{ "{'$group':{'_id':1,'a.b':{'$sum':1}}}", 40235 },
+		{ MEDIAN("'method':'approximate'"), 0 },
+		{ MEDIAN("'method':'discrete'"), MQL_BAD_VALUE },
+		{ MEDIAN("'method':'continuous'"), MQL_BAD_VALUE },
+		{ MEDIAN("'method':1"), MQL_TYPE_MISMATCH },
+		{ MEDIAN("'p':[1],'method':'approximate'"), 40415 },
+		{ MEDIAN("'n':1"), 40415 },
+		{ PERCENTILE("'p':[1],'method':'approximate'"), 0 },
+		{ PERCENTILE("'method':'approximate','p':[0.5]"), 0 },
+		{ PERCENTILE("'p':[1]"), 40414 },
+		{ PERCENTILE("'method':'approximate'"), 40414 },
+		{ PERCENTILE("'method':'approximate','p':[]"), 7750301 },
+		{ PERCENTILE("'method':'approximate','p':null"), 7750301 },
+		{ PERCENTILE("'method':'approximate','p':['$a']"), 7750301 },
+		{ PERCENTILE("'method':'approximate','p':[0,'x']"), 7750303 },
+		{ PERCENTILE("'method':'approximate','p':[1.5]"), 7750303 },
 		{ "{'$replaceRoot':{'newRoot':1}}", 40228 },
 		{ "{'$redact':1}", 17053 },
 		{ "{'$sample':{'size':0}}", 28747 },

@@ -158,8 +158,23 @@ op_is_ranked(enum accum_op op)
 }
 
 static enum status
+check_method(struct mql *q, const struct mql_accumulator *a, const struct bson_value *method)
+{
+	if (method->type != BSON_STRING)
+		return mql_fail(q, MQL_TYPE_MISMATCH,
+				"BSON field '%.*s.method' is the wrong type '%s', expected type "
+				"'string'",
+				STR_ARG(a->name), mql_type_name(method));
+	if (!mql_is(bson_text(method), "approximate"))
+		return mql_fail(q, MQL_BAD_VALUE,
+				"Currently only 'approximate' can be used as percentile 'method'.");
+	return STATUS_OK;
+}
+
+/* `*has_method` and `*p` are of $percentile, and of $median. */
+static enum status
 compile_option(struct mql *q, struct mql_accumulator *a, const struct bson_element *e,
-	       const struct mql_scope *scope, struct bson_value *p)
+	       const struct mql_scope *scope, bool *has_method, struct bson_value *p)
 {
 	bool ranked = op_is_ranked(a->op);
 	bool percent = a->op >= ACCUM_MEDIAN;
@@ -175,14 +190,8 @@ compile_option(struct mql *q, struct mql_accumulator *a, const struct bson_eleme
 		return mql_sort_by_compile(q, bson_text(&e->value), &a->by);
 	}
 	if (percent && mql_is(e->name, "method")) {
-		if (e->value.type != BSON_STRING || !(mql_is(bson_text(&e->value), "approximate") ||
-						      mql_is(bson_text(&e->value), "discrete") ||
-						      mql_is(bson_text(&e->value), "continuous")))
-			return mql_fail(q, MQL_BAD_VALUE,
-					"Currently only 'approximate' can be used as percentile "
-					"'method'.");
-		*p = p->type ? *p : BSON_OF_NULL;
-		return STATUS_OK;
+		*has_method = true;
+		return check_method(q, a, &e->value);
 	}
 	if (a->op == ACCUM_PERCENTILE && mql_is(e->name, "p")) {
 		*p = e->value;
@@ -230,7 +239,7 @@ compile_options(struct mql *q, struct mql_accumulator *a, const struct bson_valu
 		const struct mql_scope *scope)
 {
 	bool ranked = op_is_ranked(a->op), percent = a->op >= ACCUM_MEDIAN;
-	bool one = a->op == ACCUM_TOP || a->op == ACCUM_BOTTOM;
+	bool one = a->op == ACCUM_TOP || a->op == ACCUM_BOTTOM, has_method = false;
 	struct bson_value p = MQL_NO_VALUE;
 	struct bson_element e;
 	struct bson_iter i;
@@ -243,7 +252,7 @@ compile_options(struct mql *q, struct mql_accumulator *a, const struct bson_valu
 				"specification must be an object; found %s",
 				mql_text(q, a->name, v));
 	for (bson_iter_begin(&i, bson_text(v)); bson_iter_read(&i, &e);)
-		TRY(compile_option(q, a, &e, scope, &p));
+		TRY(compile_option(q, a, &e, scope, &has_method, &p));
 	if (!a->n && !one && !percent)
 		return mql_fail(q, ranked ? 5788003 : 5787906, "Missing value for 'n'");
 	if (!a->input)
@@ -254,10 +263,9 @@ compile_options(struct mql *q, struct mql_accumulator *a, const struct bson_valu
 				"Missing value for '%s'", ranked ? "output" : "input");
 	if (ranked && !a->by)
 		return mql_fail(q, 5788005, "Missing value for 'sortBy'");
-	if (percent &&
-	    ((int)p.type == MQL_MISSING || (a->op == ACCUM_PERCENTILE && p.type == BSON_NULL)))
+	if (percent && (!has_method || (a->op == ACCUM_PERCENTILE && mql_is_missing(&p))))
 		return mql_fail(q, 40414, "BSON field '%.*s.%s' is missing but a required field",
-				STR_ARG(a->name), (int)p.type == MQL_MISSING ? "method" : "p");
+				STR_ARG(a->name), has_method ? "p" : "method");
 	return a->op == ACCUM_PERCENTILE ? compile_percentiles(q, a, &p, scope) : STATUS_OK;
 }
 
