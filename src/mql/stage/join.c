@@ -63,8 +63,14 @@ mql_join_from(struct mql_stages *c, struct mql_join *j, struct str stage,
 	if (v->type == BSON_DOCUMENT && bson_find(bson_text(v), STR("coll"), &part) &&
 	    part.type == BSON_STRING) {
 		j->collection = bson_text(&part);
-		if (bson_find(bson_text(v), STR("db"), &part) && part.type == BSON_STRING)
+		if (bson_find(bson_text(v), STR("db"), &part) && part.type != BSON_NULL) {
+			if (part.type != BSON_STRING)
+				return mql_fail(c->q, MQL_TYPE_MISMATCH,
+						"BSON field 'from.db' is the wrong type '%s', "
+						"expected type 'string'",
+						bson_type_name(part.type));
 			j->db = bson_text(&part);
+		}
 	} else if (v->type == BSON_STRING) {
 		j->collection = bson_text(v);
 	} else {
