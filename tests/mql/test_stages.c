@@ -442,6 +442,24 @@ windows_are_computed_by_partition(void **state)
 }
 
 static void
+windows_of_a_range_end_in_front_of_all_rows_or_behind_them(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$push':'$a','window':{"
+		  "'range':[2,3]}}}}}",
+		  "{'a':1},{'a':2},{'a':3},{'a':4},{'a':5},{'a':6},{'a':7},{'a':8}",
+		  "{'a':1,'x':[3,4]},{'a':2,'x':[4,5]},{'a':3,'x':[5,6]},{'a':4,'x':[6,7]},"
+		  "{'a':5,'x':[7,8]},{'a':6,'x':[8]},{'a':7,'x':[]},{'a':8,'x':[]}" },
+		{ "{'$setWindowFields':{'sortBy':{'a':1},'output':{'x':{'$push':'$a','window':{"
+		  "'range':[-3,-2]}}}}}",
+		  "{'a':1},{'a':2},{'a':3},{'a':4}",
+		  "{'a':1,'x':[]},{'a':2,'x':[]},{'a':3,'x':[1]},{'a':4,'x':[1,2]}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+static void
 missing_values_are_filled(void **state)
 {
 	static const struct stage_case cases[] = {
@@ -1136,6 +1154,9 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(windows_are_computed_by_partition, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(
+			windows_of_a_range_end_in_front_of_all_rows_or_behind_them, case_setup,
+			case_teardown),
 		cmocka_unit_test_setup_teardown(missing_values_are_filled, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(gaps_between_values_are_closed, case_setup,
