@@ -69,6 +69,19 @@ spool_open(const char *directory)
 	return fd;
 }
 
+/* `n` is what the system call has returned. */
+static void
+transfer_step(struct transfer *t, ssize_t n)
+{
+	if (n > 0) {
+		t->bytes += n;
+		t->count -= (size_t)n;
+		t->at += (size_t)n;
+	} else if (!n || errno != EINTR) {
+		t->error = n ? errno : EIO;
+	}
+}
+
 static void
 spool_write(void *arg)
 {
@@ -78,17 +91,8 @@ spool_write(void *arg)
 		t->spool->fd = spool_open(t->directory);
 	if (t->spool->fd < 0)
 		t->error = errno;
-	while (t->count && !t->error) {
-		ssize_t n = pwrite(t->spool->fd, t->bytes, t->count, (off_t)t->at);
-
-		if (n < 0 && errno != EINTR)
-			t->error = errno;
-		if (n <= 0)
-			continue;
-		t->bytes += n;
-		t->count -= (size_t)n;
-		t->at += (size_t)n;
-	}
+	while (t->count && !t->error)
+		transfer_step(t, pwrite(t->spool->fd, t->bytes, t->count, (off_t)t->at));
 }
 
 static void
@@ -96,17 +100,8 @@ spool_pread(void *arg)
 {
 	struct transfer *t = arg;
 
-	while (t->count && !t->error) {
-		ssize_t n = pread(t->spool->fd, t->bytes, t->count, (off_t)t->at);
-
-		if (!n || (n < 0 && errno != EINTR))
-			t->error = n ? errno : EIO;
-		if (n <= 0)
-			continue;
-		t->bytes += n;
-		t->count -= (size_t)n;
-		t->at += (size_t)n;
-	}
+	while (t->count && !t->error)
+		transfer_step(t, pread(t->spool->fd, t->bytes, t->count, (off_t)t->at));
 }
 
 static enum status
@@ -203,20 +198,20 @@ file_damaged(struct mql_stage_run *r)
 static enum status
 reader_fill(struct mql_spool_reader *reader, struct mql_stage_run *r, size_t count)
 {
-	uint64_t most = file_end(reader);
+	uint64_t left = file_end(reader) - reader->at;
 	struct transfer t = { .spool = reader->spool };
 	uint64_t have = reader->window_at + reader->window.len;
 	size_t want = MQL_SPILL_BYTES / 8;
 
-	assert(reader->window_at <= reader->at && count <= most - reader->at);
+	assert(reader->window_at <= reader->at && count <= left);
 	if (reader->at + count <= have)
 		return STATUS_OK;
 	buf_consume(&reader->window, (size_t)(reader->at - reader->window_at));
 	reader->window_at = reader->at;
 	if (want < count)
 		want = count;
-	if (want > most - reader->at)
-		want = (size_t)(most - reader->at);
+	if (want > left)
+		want = left;
 	/* The window has less than `count`, and `want` is no less. */
 	assert(want > reader->window.len);
 	want -= reader->window.len;
@@ -248,7 +243,7 @@ mql_spool_next(struct mql_spool_reader *reader, struct mql_stage_run *r, struct 
 		uint32_t n;
 
 		/* A document is put into the file whole. */
-		if (left < SPOOL_LENGTH_BYTES)
+		if (left < BSON_EMPTY_BYTES)
 			return file_damaged(r);
 		TRY(reader_fill(reader, r, SPOOL_LENGTH_BYTES));
 		memcpy(&n, reader->window.ptr + (reader->at - reader->window_at), sizeof(n));
