@@ -155,6 +155,11 @@ filters_find_by_a_collation(void **state)
 	mql_collation_free(c);
 }
 
+/* More than any collation's name has, and less than a locale's may have. */
+#define TEN_LETTERS "abcdefghij"
+#define MANY_LETTERS                                                                               \
+	TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS
+
 static void
 mistakes_have_mongodbs_codes(void **state)
 {
@@ -170,6 +175,9 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'locale':'en-US'}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':''}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':'en@colReorder=digit'}", 2, "Field 'locale' is invalid in" },
+		{ "{'locale':'en@collation=search;numeric=yes'}", 2,
+		  "Field 'locale' is invalid in" },
+		{ "{'locale':'en@collation=" MANY_LETTERS "'}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':'en','strength':0}", 2,
 		  "BSON field 'strength' value must be >= 1, actual value '0'" },
 		{ "{'locale':'en','strength':6}", 2,
@@ -184,6 +192,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'locale':'en','backwards':true,'strength':1}", 2,
 		  "'backwards' is invalid with 'strength' of 1" },
 		{ "{'locale':'en','caseFirst':'upper','strength':2}", 2,
+		  "'caseFirst' is invalid unless 'caseLevel' is on" },
+		{ "{'locale':'en','caseFirst':'lower','strength':1}", 2,
 		  "'caseFirst' is invalid unless 'caseLevel' is on" },
 		{ "{'locale':'en','caseFirst':'up'}", 2,
 		  "Enumeration value 'up' for field 'collation.caseFirst' is not a valid value." },
