@@ -175,6 +175,7 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'locale':'en-US'}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':''}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':'en@colReorder=digit'}", 2, "Field 'locale' is invalid in" },
+		{ "{'locale':'@collation=search'}", 2, "Field 'locale' is invalid in" },
 		{ "{'locale':'en@collation=search;numeric=yes'}", 2,
 		  "Field 'locale' is invalid in" },
 		{ "{'locale':'en@collation=" MANY_LETTERS "'}", 2, "Field 'locale' is invalid in" },

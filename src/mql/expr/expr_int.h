@@ -147,9 +147,6 @@ int mql_expr_compare(const struct mql *q, const struct bson_value *a, const stru
 /* An integer that fits 32 bits, of any type of number; false for all other values. */
 bool mql_expr_int32(const struct bson_value *v, int32_t *ret);
 
-/* A string whose bytes are copied into the arena. */
-MUST_USE enum status mql_expr_string(struct mql *q, struct str text, struct bson_value *ret);
-
 /* The elements of an array, in the arena. */
 MUST_USE enum status mql_expr_values(struct mql *q, const struct bson_value *array,
 				     struct bson_value **ret, size_t *ret_count);

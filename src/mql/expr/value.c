@@ -36,17 +36,6 @@ mql_expr_int32(const struct bson_value *v, int32_t *ret)
 }
 
 enum status
-mql_expr_string(struct mql *q, struct str text, struct bson_value *ret)
-{
-	struct str copy = arena_dup(q->arena, text);
-
-	if (!copy.ptr)
-		return mql_full(q);
-	*ret = BSON_OF_STRING(copy);
-	return STATUS_OK;
-}
-
-enum status
 mql_expr_values(struct mql *q, const struct bson_value *array, struct bson_value **ret,
 		size_t *ret_count)
 {

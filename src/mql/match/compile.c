@@ -341,8 +341,8 @@ bits_of_number(struct mql *q, const struct bson_element *e, struct mql_bits *bit
 static enum status
 bits_of_array(struct mql *q, const struct bson_element *e, struct mql_bits *bits)
 {
-	uint32_t *positions = arena_alloc(q->arena, (bson_count(bson_text(&e->value)) + 1) *
-							    sizeof(*positions));
+	uint32_t *positions = arena_alloc(q->arena,
+					  bson_count(bson_text(&e->value)) * sizeof(*positions));
 	struct bson_iter i;
 	struct bson_element position;
 	int64_t n;
