@@ -129,6 +129,11 @@ comparisons_order_all_types(void **state)
 		{ "{'$eq':['$a',null]}", "{}", "false", 0 },
 		{ "{'$lt':['$a',null]}", "{}", "true", 0 },
 		{ "{'$eq':['$a','$b']}", "{}", "true", 0 },
+		/* What is missing comes behind MinKey, and in front of all others. */
+		{ "{'$cmp':[null,'$a']}", "{}", "1", 0 },
+		{ "{'$cmp':['$a',null]}", "{}", "-1", 0 },
+		{ "{'$cmp':[{'$minKey':1},'$a']}", "{}", "-1", 0 },
+		{ "{'$cmp':['$a',{'$minKey':1}]}", "{}", "1", 0 },
 		{ "{'$gt':[[2],[1,5]]}", "{}", "true", 0 },
 		{ "{'$gte':[2,2]}", "{}", "true", 0 },
 		{ "{'$lte':[3,2]}", "{}", "false", 0 },

@@ -2,6 +2,21 @@
 
 #include "mql_case.h"
 
+/* What all random bytes are; -1: random. */
+static int drawn = -1;
+
+void __real_rand_bytes(void *ret, size_t n);
+void __wrap_rand_bytes(void *ret, size_t n);
+
+void
+__wrap_rand_bytes(void *ret, size_t n)
+{
+	if (drawn < 0)
+		__real_rand_bytes(ret, n);
+	else
+		memset(ret, drawn, n);
+}
+
 struct match_case {
 	const char *filter;
 	const char *document;
@@ -176,6 +191,12 @@ operators_mean_what_they_do_in_mongodb(void **state)
 		{ "{'a':{'$mod':[4,-1]}}", "{'a':-5.7}", true },
 		{ "{'a':{'$mod':[-1,0]}}", "{'a':{'$numberLong':'-9223372036854775808'}}", true },
 		{ "{'a':{'$mod':[4.9,1]}}", "{'a':'5'}", false },
+		/* 2^63 is the least number that is too large for an integer. */
+		{ "{'a':{'$mod':[2,0]}}", "{'a':-9223372036854775808.0}", true },
+		{ "{'a':{'$mod':[2,0]}}", "{'a':9223372036854774784.0}", true },
+		{ "{'a':{'$mod':[2,0]}}", "{'a':9223372036854775808.0}", false },
+		{ "{'a':{'$mod':[2,0]}}", "{'a':-9223372036854777856.0}", false },
+		{ "{'a':{'$mod':[2,0]}}", "{'a':{'$numberDouble':'NaN'}}", false },
 		{ "{'a':{'$regex':'^a.c$'}}", "{'a':['xx','abc']}", true },
 		{ "{'a':{'$regex':'ABC','$options':'i'}}", "{'a':'xabcx'}", true },
 		{ "{'a':{'$options':'i','$regex':'ABC'}}", "{'a':'abc'}", true },
@@ -191,6 +212,8 @@ operators_mean_what_they_do_in_mongodb(void **state)
 		{ "{'$comment':'x','a':1}", "{'a':1}", true },
 		{ "{'$alwaysFalse':1}", "{}", false },
 		{ "{'a':{'$bitsAllSet':6}}", "{'a':7}", true },
+		{ "{'a':{'$bitsAllSet':[]}}", "{'a':7}", true },
+		{ "{'a':{'$bitsAnySet':[]}}", "{'a':7}", false },
 		{ "{'a':{'$bitsAllSet':[1,5]}}", "{'a':54}", true },
 		{ "{'a':{'$bitsAllSet':[1,5]}}", "{'a':20}", false },
 		{ "{'a':{'$bitsAnySet':[0,100]}}", "{'a':-2}", true },
@@ -344,6 +367,21 @@ planners_see_what_is_demanded(void **state)
 	assert_int_equal(demands[1].element, 1);
 }
 
+/* The least and the greatest number that can be drawn. */
+static void
+samples_of_nothing_and_of_all_are_exact(void **state)
+{
+	static const int bytes[] = { 0, 0xff };
+
+	for (size_t i = 0; i < CASES(bytes); i++) {
+		drawn = bytes[i];
+		assert_false(match(*state, "{'$sampleRate':0}", "{}", NULL));
+		assert_true(match(*state, "{'$sampleRate':1.0}", "{}", NULL));
+		assert_int_equal(match(*state, "{'$sampleRate':0.5}", "{}", NULL), !bytes[i]);
+	}
+	drawn = -1;
+}
+
 static void
 expressions_are_conditions(void **state)
 {
@@ -436,6 +474,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(operators_mean_what_they_do_in_mongodb, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(samples_of_nothing_and_of_all_are_exact, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(expressions_are_conditions, case_setup,
 						case_teardown),
