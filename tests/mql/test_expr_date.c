@@ -346,6 +346,34 @@ spans_are_added_counted_and_cut(void **state)
 	EXPR_CASES(*state, cases);
 }
 
+static void
+zones_are_written_with_signs_and_digits(void **state)
+{
+	static const struct {
+		const char *zone;
+		const char *hour; /* of what is midnight in UTC; NULL: it is no zone */
+	} cases[] = {
+		{ "+01", "1" },     { "+19", "19" },   { "-01", "23" },     { "+0130", "1" },
+		{ "-0030", "23" },  { "+09:59", "9" }, { "UTC", "0" },      { "", NULL },
+		{ "+1", NULL },     { "01", NULL },    { "+0/", NULL },     { "+0:", NULL },
+		{ "+/0", NULL },    { "+:0", NULL },   { "+010", NULL },    { "+01:0", NULL },
+		{ "+01:0/", NULL }, { "+01/", NULL },  { "+01:3:", NULL },  { "+01://", NULL },
+		{ "+01::3", NULL }, { "+0a", NULL },   { "+01:300", NULL }, { "*01", NULL },
+		{ "+01300", NULL }, { ",01", NULL },   { "+01:30 ", NULL },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		const struct expr_case c = { arena_printf(*state,
+							  "{'$hour':{'date':'$d','timezone':'%s'}}",
+							  cases[i].zone)
+						     .ptr,
+					     "{'d':" DATE("2024-01-01T00:00:00Z") "}",
+					     cases[i].hour, cases[i].hour ? 0 : 40485 };
+
+		case_check(*state, &c);
+	}
+}
+
 int
 main(void)
 {
@@ -355,6 +383,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(dates_become_texts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(texts_become_dates, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(spans_are_added_counted_and_cut, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(zones_are_written_with_signs_and_digits, case_setup,
 						case_teardown),
 	};
 
