@@ -175,8 +175,9 @@ what_failed_first_is_forgotten_first(void **state)
 	for (uint8_t n = 0; n < 8; n++) {
 		const struct lockout_key key = key_of(2, n);
 
+		/* The first two at the same moment: then the order in which they came counts. */
 		for (int i = 0; i < THRESHOLD; i++)
-			lockout_count_at(&rules, &key, at + n);
+			lockout_count_at(&rules, &key, at + n / 2);
 	}
 	for (uint8_t n = 0; n < 8; n++)
 		assert_true(lockout_reached_at(&rules, &(struct lockout_key[]){ key_of(2, n) }[0],
