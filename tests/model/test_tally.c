@@ -505,6 +505,50 @@ page_anywhere_reads_few_keys_after_ids_came_in_any_order(void **state)
 	check_costs(*state, ORDER_RANDOM);
 }
 
+/* ---- Estimates ---- */
+
+static uint64_t
+estimate_of(struct fixture *f, size_t from, size_t to)
+{
+	struct name_range range = { .has_begin = true, .has_end = true };
+	struct kv_tx *tx = fixture_begin(f);
+	uint64_t n;
+
+	range.begin = arena_printf(f->arena, "d%04zu", from);
+	range.end = arena_printf(f->arena, "d%04zu", to);
+	assert_int_equal(rev_all_docs_estimate(tx, f->db, &range, &n), STATUS_OK);
+	assert_int_equal(kv_tx_stats(tx).keys_read, 0);
+	kv_tx_free(tx);
+	return n;
+}
+
+/* Either end lies somewhere in a range, of which half is counted. */
+static void
+keys_between_ids_are_estimated_without_reading(void **state)
+{
+	enum {
+		IDS = 3000,
+		OFF = 110, /* a range has the root of that many keys, or up to twice as many */
+	};
+	struct fixture *f = *state;
+	struct rev_edit *edits = arena_zalloc(f->arena, IDS * sizeof(*edits));
+	struct rev_result *results = arena_zalloc(f->arena, BATCH * sizeof(*results));
+
+	assert_non_null(edits);
+	assert_non_null(results);
+
+	for (size_t i = 0; i < IDS; i++)
+		edits[i] = fixture_edit(f, arena_printf(f->arena, "d%04zu", i).ptr, NULL, "{}");
+	for (size_t i = 0; i < IDS; i += BATCH)
+		fixture_write(f, &edits[i], BATCH, results);
+	tend_all(f, TINY);
+	for (size_t from = 0; from < IDS; from += 97) {
+		assert_in_range(estimate_of(f, from, from), 1, OFF);
+		for (size_t to = from + 3 * OFF; to < IDS; to += 429)
+			assert_in_range(estimate_of(f, from, to), to - from - OFF, to - from + OFF);
+	}
+}
+
 /* ---- Coming and going ---- */
 
 static void
@@ -728,6 +772,7 @@ main(void)
 		TEST(writers_and_tenders_at_once_leave_counts_right),
 		TEST(page_anywhere_reads_few_keys_after_ids_came_in_order),
 		TEST(page_anywhere_reads_few_keys_after_ids_came_in_any_order),
+		TEST(keys_between_ids_are_estimated_without_reading),
 		TEST(nothing_is_left_of_ranges_whose_documents_have_gone),
 		TEST(document_that_is_edited_again_and_again_makes_no_ranges),
 		TEST(database_without_ranges_is_counted_and_gets_them),
