@@ -482,6 +482,31 @@ store_of_one_process_needs_no_lease(void **state)
 	chores_free(chores);
 }
 
+static void
+as_many_as_there_may_be_have_their_leases_and_their_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct chores *chores = chores_new(f->store);
+	struct work works[CHORES_MAX];
+	char names[CHORES_MAX][8];
+
+	assert_non_null(chores);
+	for (size_t i = 0; i < CHORES_MAX; i++) {
+		work_init(&works[i], 1);
+		snprintf(names[i], sizeof(names[i]), "%zu", i);
+		chores_add(chores, &(struct chore){ .name = names[i],
+						    .run = work_turn,
+						    .arg = &works[i],
+						    .leased = true,
+						    .pause_ms = LONG_MS });
+	}
+	assert_int_equal(chores_start(chores, NULL), STATUS_OK);
+	for (size_t i = 0; i < CHORES_MAX; i++)
+		wait_for(&works[i]);
+	chores_stop(chores);
+	chores_free(chores);
+}
+
 int
 main(void)
 {
@@ -503,6 +528,8 @@ main(void)
 			lease_of_a_process_with_a_shorter_time_is_taken_sooner, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_of_one_process_needs_no_lease, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			as_many_as_there_may_be_have_their_leases_and_their_turns, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
