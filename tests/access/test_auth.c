@@ -709,6 +709,24 @@ a_proxy_with_the_secret_says_who_it_is(void **state)
 	assert_int_equal(by_proxy(f, "bert", "", STR("")).method, AUTH_METHOD_PROXY);
 }
 
+static void
+a_proxy_has_a_bounded_list_of_algorithms(void **state)
+{
+	AUTO(buf_release) struct buf list = BUF_INIT(256);
+	struct fixture *f = *state;
+
+	for (int i = 0; i < AUTH_DIGESTS_LIMIT; i++) {
+		buf_append_cstr(&list, i ? ", sha256" : "sha256");
+		assert_int_equal(auth_set_proxy(f->auth, true, STR("x"), buf_str(&list), &f->err),
+				 STATUS_OK);
+	}
+	buf_append_cstr(&list, ", sha");
+	assert_int_equal(auth_set_proxy(f->auth, true, STR("x"), buf_str(&list), &f->err),
+			 STATUS_INVALID);
+	assert_int_equal(auth_set_proxy(f->auth, true, STR("x"), STR("sha,md5"), &f->err),
+			 STATUS_INVALID);
+}
+
 /* ---- Lines for the log ---- */
 
 /* What a login is told as; "" if it is not. */
@@ -865,6 +883,7 @@ main(void)
 		CASE(bad_names_and_passwords_cannot_be_added),
 		CASE(the_longest_name_and_password_log_in),
 		CASE(a_proxy_with_the_secret_says_who_it_is),
+		CASE(a_proxy_has_a_bounded_list_of_algorithms),
 		CASE(logins_at_a_door_are_told),
 		CASE(hashes_of_couchdb_are_understood),
 		CASE(malformed_hashes_are_refused),

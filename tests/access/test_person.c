@@ -707,6 +707,56 @@ a_login_upgrades_what_is_weaker_than_wanted(void **state)
 	}
 }
 
+struct login {
+	struct fixture *f;
+	unsigned aheads;
+};
+
+static void
+count_ahead(void *arg)
+{
+	(*(unsigned *)arg)++;
+}
+
+static enum status
+body_login(struct kv_tx *tx, void *arg)
+{
+	struct login *l = arg;
+	struct auth_client client = { .store = l->f->store,
+				      .tx = tx,
+				      .by = { .address = STR("127.0.0.1:40312") } };
+	struct auth *auth = auth_new();
+	struct auth_user user;
+	struct err err = { 0 };
+
+	assert_non_null(auth);
+	for (int told = 0; told < 2; told++) {
+		uint64_t before = kv_tx_stats(tx).reads;
+
+		client.ahead = told ? count_ahead : NULL;
+		client.ahead_arg = &l->aheads;
+		/* Not remembered, so that the record is read each time. */
+		assert_int_equal(auth_login(auth, "session", STR("jan"), STR("pear"), &client,
+					    l->f->arena, &user, &err),
+				 STATUS_UNAUTHORIZED);
+		assert_true(kv_tx_stats(tx).reads > before);
+		assert_int_equal(l->aheads, told);
+	}
+	auth_free(auth);
+	return STATUS_OK;
+}
+
+static void
+a_record_is_read_in_the_request_s_transaction(void **state)
+{
+	struct fixture *f = *state;
+	struct call c = { .f = f, .person = jan() };
+	struct login l = { .f = f };
+
+	assert_int_equal(kv_run(f->store, body_put, &c, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_run_read(f->store, body_login, &l, NULL), STATUS_OK);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -727,6 +777,7 @@ main(void)
 		T(lengths_of_verifiers_in_a_record_are_checked),
 		T(lengths_of_scram_keys_in_a_record_are_checked),
 		T(a_login_upgrades_what_is_weaker_than_wanted),
+		T(a_record_is_read_in_the_request_s_transaction),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
 		cmocka_unit_test(a_salt_is_digits_and_no_longer_than_wanted),
 		cmocka_unit_test(hashes_are_read_from_ini_files),

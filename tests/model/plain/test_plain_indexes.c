@@ -366,7 +366,7 @@ an_untouched_field_costs_no_entry(void **state)
 		uint64_t sets;
 
 		op.id = BSON_OF_INT32(1);
-		(void)put(f, collections[c], "{\"_id\":1,\"a\":1,\"b\":{\"c\":1},\"z\":1}");
+		(void)put(f, collections[c], "{\"_id\":1,\"a\":1,\"b\":{\"c\":1},\"k\":1,\"z\":1}");
 		op.change = (struct plain_change){ STR("z"), &n };
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 		sets = op.cost.sets;
@@ -375,15 +375,23 @@ an_untouched_field_costs_no_entry(void **state)
 		create(f, collections[c],
 		       "{\"key\":{\"a\":-1},\"name\":\"p\","
 		       "\"partialFilterExpression\":{\"b.c\":{\"$gt\":0}}}");
-		for (uint64_t i = 1; i <= 3; i++)
+		create(f, collections[c],
+		       "{\"key\":{\"a\":1},\"name\":\"and\",\"partialFilterExpression\":"
+		       "{\"$and\":[{\"b.c\":{\"$gt\":0}},{\"k\":{\"$gt\":0}}]}}");
+		for (uint64_t i = 1; i <= 4; i++)
 			assert_int_equal(build(f, collections[c], i, 10), INDEX_READY);
 		n = BSON_OF_INT32(3);
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 		assert_int_equal(op.cost.sets, sets);
-		/* One entry of one index goes, another one comes; the other two stay. */
+		/* One entry of one index goes, another one comes; the other three stay. */
 		op.change.path = STR("b.c");
 		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 		assert_int_equal(op.cost.clears, c == 0 ? 2 : 1); /* the document was packed */
+		verified_none(f->store);
+		/* A filter inside of another one lets the document go. */
+		op.change.path = STR("k");
+		n = BSON_OF_INT32(-1);
+		assert_int_equal(op_run(f->store, f->arena, &op), STATUS_OK);
 		verified_none(f->store);
 	}
 }

@@ -391,11 +391,11 @@ static enum status
 stray_body(struct kv_tx *tx, void *arg)
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	const enum plain_space *space = arg;
 	struct catalog_db *db;
 
-	(void)arg;
 	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
-	plain_key_space(&key, db, PLAIN_SPACE_STAGED);
+	plain_key_space(&key, db, *space);
 	tuple_put_str(&key, STR("of sixteen bytes"));
 	catalog_db_unref(db);
 	return kv_set(tx, buf_str(&key), STR(""));
@@ -404,13 +404,18 @@ stray_body(struct kv_tx *tx, void *arg)
 static void
 a_key_among_them_that_is_no_id_is_found(void **state)
 {
+	enum plain_space staged = PLAIN_SPACE_STAGED, texts = PLAIN_SPACE_TEXTS;
 	struct fixture *f = *state;
 	struct verified found;
 
-	assert_int_equal(kv_run(f->store, stray_body, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run(f->store, stray_body, &staged, NULL, &f->err), STATUS_OK);
 	verified_read(f->store, &found);
 	assert_int_equal(found.count, 1);
 	assert_string_equal(found.last, "unknown_key: not a text that was written ahead");
+	assert_int_equal(kv_run(f->store, stray_body, &texts, NULL, &f->err), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_int_equal(found.count, 2);
+	assert_non_null(strstr(found.all, "unknown_key: not a text's key"));
 }
 
 int
