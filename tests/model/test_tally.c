@@ -8,10 +8,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "catalog/tally.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "catalog/tally_int.h"
+#include "kv/engine.h"
 #include "kv/tuple.h"
+#include "model/revisioned/revisioned_int.h"
 
 enum {
 	PLACES = 30, /* that are compared, and a few more */
@@ -622,6 +624,102 @@ database_without_ranges_is_counted_and_gets_them(void **state)
 	fixture_check(f);
 }
 
+/* ---- Two tenders ---- */
+
+static struct fixture *interrupted;
+static const struct kv_engine *true_engine;
+
+/* The first commit comes after all that another tender does, and is not to take place. */
+static struct kv_future *
+commit_late(struct kv_tx *tx)
+{
+	struct fixture *f = interrupted;
+	struct kv_future *commit;
+
+	interrupted = NULL;
+	if (f)
+		tend_all(f, TINY);
+	commit = true_engine->commit(tx);
+	if (f)
+		assert_int_not_equal(kv_future_wait(commit), STATUS_OK);
+	return commit;
+}
+
+static void
+counts_are_moved_by_one_of_two_tenders(void **state)
+{
+	struct fixture *f = *state;
+	static struct kv_engine late;
+
+	for (size_t i = 0; i < 100; i++)
+		fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
+	/* What is in no range goes to one range of all keys: added twice, it would be wrong. */
+	assert_int_equal(kv_run(f->store, forget_body, f, NULL, NULL), STATUS_OK);
+	true_engine = f->store->engine;
+	late = *true_engine;
+	late.commit = commit_late;
+	interrupted = f;
+	f->store->engine = &late;
+	tend_all(f, TINY);
+	f->store->engine = true_engine;
+	assert_null(interrupted);
+	compare_all(f);
+	fixture_check(f);
+}
+
+struct range_set {
+	struct fixture *f;
+	const char *lo, *hi; /* first letters of ids; "": from the first one, or to the end */
+	int64_t count;
+};
+
+static enum status
+range_set_body(struct kv_tx *tx, void *arg)
+{
+	const struct range_set *r = arg;
+	AUTO(buf_release) struct buf lo = BUF_INIT(64);
+	AUTO(buf_release) struct buf hi = BUF_INIT(64);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+
+	/* The beginning of a string in a tuple. */
+	if (*r->lo)
+		buf_printf(&lo, "\2%s", r->lo);
+	if (*r->hi)
+		buf_printf(&hi, "\2%s", r->hi);
+	else
+		buf_append_str(&hi, CATALOG_TALLY_END);
+	catalog_key_range(&key, r->f->db, REV_LIST_DOCS, buf_str(&lo), buf_str(&hi));
+	TRY(catalog_key_status(&key));
+	return catalog_counter_add(tx, &key, r->count);
+}
+
+static void
+a_range_that_counts_wrong_does_not_keep_others_whole(void **state)
+{
+	enum {
+		IDS = 100,
+	};
+	struct fixture *f = *state;
+	struct range_set ranges[] = { { f, "", "b", IDS },
+				      { f, "b", "c", IDS - 1 },
+				      { f, "c", "d", IDS },
+				      { f, "d", "", 1 } };
+	struct err err = { 0 };
+	bool more;
+
+	for (size_t i = 0; i < 3 * IDS; i++)
+		fixture_put(f, arena_printf(f->arena, "%c%03zu", (char)('a' + i % 3), i).ptr, NULL,
+			    "{}");
+	assert_int_equal(kv_run(f->store, forget_body, f, NULL, NULL), STATUS_OK);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(kv_run(f->store, range_set_body, &ranges[i], NULL, NULL),
+				 STATUS_OK);
+	assert_int_equal(ranges_of(f, REV_SUBSPACE_ALL_DOCS), 4);
+	assert_int_equal(catalog_tally_tend(f->calm, f->db, TINY, &more, &err), STATUS_CORRUPT);
+	/* The first and the third one have been split into ranges of 17 to 25 keys. */
+	assert_true(ranges_of(f, REV_SUBSPACE_ALL_DOCS) >= 2 * IDS / 25 + 2);
+}
+
 static enum status
 delete_body(struct kv_tx *tx, void *arg)
 {
@@ -740,6 +838,46 @@ all_caches_of_a_process_learn_of_ranges_at_once(void **state)
 
 /* ---- Out of memory ---- */
 
+struct opening {
+	struct catalog_cache *cache;
+	uint64_t failing;
+	bool failed;
+};
+
+static enum status
+opening_body(struct kv_tx *tx, void *arg)
+{
+	struct opening *o = arg;
+	struct catalog_db *db = NULL;
+	enum status status;
+
+	(void)mem_fail_only(o->failing);
+	status = rev_db_open(tx, o->cache, STR("db"), &db, NULL);
+	o->failed = mem_fail_only(0) >= o->failing;
+	if (status == STATUS_OK)
+		assert_non_null(db->tally);
+	catalog_db_unref(db);
+	return status;
+}
+
+static void
+a_database_is_opened_with_its_counters_or_not_at_all(void **state)
+{
+	struct fixture *f = *state;
+	struct opening o = { .failed = true };
+
+	for (o.failing = 1; o.failed; o.failing++) {
+		enum status status;
+
+		o.cache = catalog_cache_new();
+		assert_non_null(o.cache);
+		status = kv_run_read(f->calm, opening_body, &o, NULL);
+		assert_true(status == STATUS_OK || status == STATUS_NOMEM ||
+			    status == STATUS_LIMIT);
+		catalog_cache_free(o.cache);
+	}
+}
+
 static void
 every_failed_allocation_is_reported(void **state)
 {
@@ -776,6 +914,9 @@ main(void)
 		TEST(nothing_is_left_of_ranges_whose_documents_have_gone),
 		TEST(document_that_is_edited_again_and_again_makes_no_ranges),
 		TEST(database_without_ranges_is_counted_and_gets_them),
+		TEST(counts_are_moved_by_one_of_two_tenders),
+		TEST(a_range_that_counts_wrong_does_not_keep_others_whole),
+		TEST(a_database_is_opened_with_its_counters_or_not_at_all),
 		TEST(deleted_database_is_not_tended),
 		TEST(ranges_go_on_under_another_incarnation),
 		TEST(all_caches_of_a_process_learn_of_ranges_at_once),
