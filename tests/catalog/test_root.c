@@ -1,6 +1,7 @@
 /*
  * What the check of a store says of the records that belong to the whole store: nothing of a good
- * one, and of one that cannot be read whether its key, its value, or a newer format is why.
+ * one, and of one that cannot be read whether its key, its value, or a newer format is why. When
+ * the clocks are written, and which record of a move is the one that somebody has read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,10 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "catalog/check.h"
+#include "catalog/clock.h"
+#include "catalog/move_int.h"
 #include "catalog/store_format.h"
 #include "catalog/verify.h"
 #include "kv/keyspace.h"
@@ -201,6 +205,116 @@ a_deleted_database_is_kept_until_the_time_in_its_key(void **state)
 		    VALUE);
 }
 
+/* ---- The clocks ---- */
+
+uint64_t __real_clock_boot_us(void);
+uint64_t __wrap_clock_boot_us(void);
+uint64_t __real_clock_wall_us(void);
+uint64_t __wrap_clock_wall_us(void);
+
+static uint64_t passed_us; /* beside the time that the test takes */
+
+uint64_t
+__wrap_clock_boot_us(void)
+{
+	return __real_clock_boot_us() + passed_us;
+}
+
+uint64_t
+__wrap_clock_wall_us(void)
+{
+	return __real_clock_wall_us() + passed_us;
+}
+
+static void
+assert_clock_is_written(struct fixture *f, bool expected)
+{
+	bool written;
+
+	assert_int_equal(catalog_clock_keep(f->store, &written, NULL), STATUS_OK);
+	assert_int_equal(written, expected);
+}
+
+static void
+clocks_that_go_on_as_they_did_are_written_once_an_hour(void **state)
+{
+	const uint64_t minute_us = UINT64_C(60) * 1000 * 1000;
+	struct fixture *f = *state;
+
+	assert_clock_is_written(f, true);
+	assert_clock_is_written(f, false);
+	passed_us += 59 * minute_us;
+	assert_clock_is_written(f, false);
+	passed_us += minute_us;
+	assert_clock_is_written(f, true);
+	assert_clock_is_written(f, false);
+}
+
+/* ---- Moves ---- */
+
+struct expecting {
+	struct catalog_move there;
+	struct catalog_move expected;
+	struct arena *arena;
+	bool clears;
+	enum status found;
+};
+
+static enum status
+expect_body(struct kv_tx *tx, void *arg)
+{
+	struct expecting *x = arg;
+	struct catalog_move now = { 0 };
+
+	TRY(x->clears ? catalog_move_clear(tx, x->there.space, x->there.name)
+		      : catalog_move_set(tx, &x->there));
+	x->found = catalog_move_expect(tx, &x->expected, x->arena, &now, NULL);
+	if (x->found == STATUS_OK)
+		assert_int_equal(now.begun_ms, x->there.begun_ms);
+	return STATUS_OK;
+}
+
+static enum status
+expect(struct fixture *f, struct expecting *x)
+{
+	assert_int_equal(kv_run(f->store, expect_body, x, NULL, NULL), STATUS_OK);
+	return x->found;
+}
+
+static void
+a_move_goes_on_only_where_it_was_left(void **state)
+{
+	const struct catalog_move move = {
+		.space = (enum catalog_space)TINY_SPACE,
+		.name = STR("7"),
+		.kind = TINY_KIND,
+		.state = CATALOG_MOVE_COPYING,
+		.id = "0123456789abcde",
+		.begun_ms = 5,
+		.other = STR("embedded:there"),
+		.number = 17,
+		.cursor = STR("a"),
+	};
+	struct expecting x = { .there = move, .expected = move, .arena = arena_new(1 << 20) };
+	struct fixture *f = *state;
+
+	assert_non_null(x.arena);
+	assert_int_equal(expect(f, &x), STATUS_OK);
+	x.there.begun_ms = 6;
+	assert_int_equal(expect(f, &x), STATUS_OK);
+	x.there.state = CATALOG_MOVE_COPIED;
+	assert_int_equal(expect(f, &x), STATUS_LOCKED);
+	x.there = move;
+	x.there.id[CATALOG_MOVE_ID_BYTES - 1]++;
+	assert_int_equal(expect(f, &x), STATUS_LOCKED);
+	x.there = move;
+	x.there.cursor = STR("b");
+	assert_int_equal(expect(f, &x), STATUS_LOCKED);
+	x.clears = true;
+	assert_int_equal(expect(f, &x), STATUS_LOCKED);
+	arena_free(x.arena);
+}
+
 int
 main(void)
 {
@@ -209,6 +323,8 @@ main(void)
 		T(values_that_cannot_be_read_are_found),
 		T(keys_that_cannot_be_read_are_found),
 		T(a_deleted_database_is_kept_until_the_time_in_its_key),
+		T(clocks_that_go_on_as_they_did_are_written_once_an_hour),
+		T(a_move_goes_on_only_where_it_was_left),
 #undef T
 	};
 
