@@ -3,7 +3,9 @@
 
 #include "base/mem.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/log_record.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <rocksdb/c.h>
@@ -197,6 +199,98 @@ a_checksum_is_of_a_file_that_can_be_read(void **state)
 	assert_false(emb_file_crc(f->dir, &again));
 }
 
+/* ---- Logs whose last commits have failed ---- */
+
+/* A log as RocksDB writes it: a record for each commit, of which one ends with the first block. */
+struct made_log {
+	uint8_t bytes[2 * LOG_BLOCK_BYTES];
+	size_t len;
+	size_t before[4]; /* where the commits of versions 1, 2, 3 and 4 begin */
+};
+
+enum {
+	COMMIT_BYTES = 100, /* of a payload */
+	JUNK_BYTES = 3,
+};
+
+static void
+log_add_commit(struct made_log *log, uint8_t version, size_t payload)
+{
+	static const char put[] = "\x01\x09\xff/version\x08";
+	uint8_t *header = log->bytes + log->len;
+	uint8_t *end = header + LOG_HEADER_BYTES + payload - LOG_BATCH_END_BYTES;
+	uint32_t table[CRC_TABLE];
+	uint32_t crc;
+
+	crc_make_table(table);
+	log->before[version - 1] = log->len;
+	memcpy(end, put, LOG_BATCH_END_VALUE);
+	end[LOG_BATCH_END_BYTES - 1] = version;
+	header[LOG_RECORD_LENGTH] = (uint8_t)payload;
+	header[LOG_RECORD_LENGTH + 1] = (uint8_t)(payload >> 8);
+	header[LOG_RECORD_TYPE] = LOG_RECORD_FULL;
+	crc = crc_add(table, crc_begin, LOG_RECORD_FULL);
+	for (size_t i = 0; i < payload; i++)
+		crc = crc_add(table, crc, header[LOG_HEADER_BYTES + i]);
+	crc = htole32(crc_finish(crc));
+	memcpy(header, &crc, sizeof(crc));
+	log->len += LOG_HEADER_BYTES + payload;
+}
+
+static void
+log_make(struct made_log *log)
+{
+	*log = (struct made_log){ .len = 0 };
+	log_add_commit(log, 1, COMMIT_BYTES);
+	log_add_commit(log, 2, LOG_BLOCK_BYTES - log->len - LOG_HEADER_BYTES);
+	assert_int_equal(log->len, LOG_BLOCK_BYTES);
+	log_add_commit(log, 3, COMMIT_BYTES);
+	log_add_commit(log, 4, COMMIT_BYTES);
+	/* What was torn off; no record ends with it. */
+	memset(log->bytes + log->len, 'x', JUNK_BYTES);
+	log->len += JUNK_BYTES;
+}
+
+/* How long the log is when what is newer than a version was taken out. */
+static size_t
+length_of_cut(const struct fixture *f, const struct made_log *log, uint64_t published, bool is_new)
+{
+	struct err err = { 0 };
+	char path[400];
+	uint64_t bytes;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/000007.log", f->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, log->bytes, log->len), log->len);
+	close(fd);
+	if (emb_logs_cut(f->dir, published, is_new, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	bytes = emb_logs_bytes(f->dir);
+	remove_file(f, "000007.log");
+	return bytes;
+}
+
+static void
+a_log_is_cut_behind_the_last_version_and_nowhere_else(void **state)
+{
+	const struct fixture *f = *state;
+	struct made_log *log = mem_alloc(sizeof(*log));
+
+	assert_non_null(log);
+	log_make(log);
+	assert_int_equal(length_of_cut(f, log, 0, false), 0);
+	assert_int_equal(length_of_cut(f, log, 1, false), log->before[1]);
+	assert_int_equal(length_of_cut(f, log, 2, false), log->before[2]);
+	assert_int_equal(length_of_cut(f, log, 3, false), log->before[3]);
+	assert_int_equal(length_of_cut(f, log, 4, false), log->len - JUNK_BYTES);
+	/* All of it was published before: RocksDB judges what is no record. */
+	assert_int_equal(length_of_cut(f, log, 5, false), log->len);
+	assert_int_equal(length_of_cut(f, log, 5, true), 0);
+	mem_free(log);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
 
 int
@@ -206,6 +300,7 @@ main(void)
 		T(missing_store_is_not_found),
 		T(a_file_that_cannot_be_synced_is_told_of),
 		T(a_checksum_is_of_a_file_that_can_be_read),
+		T(a_log_is_cut_behind_the_last_version_and_nowhere_else),
 		T(second_opening_finds_it_locked),
 		T(directory_with_files_of_others_is_refused),
 		T(directory_of_a_file_system_or_an_unfinished_store_becomes_one),

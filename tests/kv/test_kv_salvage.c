@@ -5,6 +5,7 @@
 #include "fixture.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "kv/embedded/raw.h"
 #include "kv/embedded/xxh3.h"
 #include "kv/salvage.h"
 
@@ -395,6 +397,85 @@ hash_of_blocks_is_that_of_its_authors(void **state)
 		assert_true(xxh3(bytes, vectors[i].len) == vectors[i].hash);
 }
 
+/* How a block with a right checksum is found: as so many entries, or NOT_FOUND. */
+enum {
+	NOT_FOUND = -1,
+	PACKED_NOT = 0, /* RocksDB's numbers of compressions */
+	PACKED_LZ4 = 4,
+};
+
+static int
+entries_found(const char *bytes, size_t len, uint8_t packed)
+{
+	AUTO(buf_release) struct buf block = BUF_INIT(1024);
+	struct raw_finder finder;
+	struct str key, value;
+	uint32_t crc = crc_begin, found;
+	int entries = NOT_FOUND;
+
+	assert_int_equal(raw_finder_init(&finder), STATUS_OK);
+	buf_append(&block, bytes, len);
+	buf_append_byte(&block, (char)packed);
+	for (size_t i = 0; i < block.len; i++)
+		crc = crc_add(finder.crc_table, crc, (uint8_t)block.ptr[i]);
+	crc = htole32(crc_finish(crc));
+	buf_append(&block, &crc, sizeof(crc));
+	if (raw_block_find(&finder, buf_str(&block), &found)) {
+		assert_int_equal(found, len);
+		for (entries = 0; raw_block_next(&finder.walk, &key, &value);)
+			entries++;
+		assert_int_equal(finder.walk.rest.len, 0);
+	}
+	/* Whatever it is, without its checksum it is none. */
+	block.ptr[block.len - 1] ^= 1;
+	assert_false(raw_block_find(&finder, buf_str(&block), &found));
+	raw_finder_fini(&finder);
+	return entries;
+}
+
+static void
+a_block_has_entries_and_places_up_to_its_end(void **state)
+{
+/* What is shared with the key before, the lengths of the rest and of the value; both. */
+#define ENTRY     "\0\x08\0abcdefgh"
+#define PLACE     "\0\0\0\0"
+#define OF(bytes) bytes, sizeof(bytes) - 1
+	static const struct {
+		const char *bytes;
+		size_t len;
+		int entries;
+	} blocks[] = {
+		{ OF(ENTRY PLACE "\1\0\0\0"), 1 },
+		{ OF(ENTRY "\x07\1\1iv" PLACE "\1\0\0\0"), 2 },
+		{ OF("\0\5\0abcde" PLACE PLACE "\2\0\0\0"), 1 },
+		/* Fewer bytes than places; no places; a first place that is not the beginning. */
+		{ OF("\0\4\0abcd" PLACE PLACE "\2\0\0\0"), NOT_FOUND },
+		{ OF(ENTRY PLACE "\0\0\0\0"), NOT_FOUND },
+		{ OF(ENTRY "\1\0\0\0\1\0\0\0"), NOT_FOUND },
+		/* An entry that goes on beyond the end, and one that shares more than there is. */
+		{ OF("\0\x09\0abcdefgh" PLACE "\1\0\0\0"), NOT_FOUND },
+		{ OF(ENTRY "\x09\1\1iv" PLACE "\1\0\0\0"), NOT_FOUND },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		AUTO(buf_release) struct buf packed = BUF_INIT(1024);
+
+		/* As it is; and packed, as literals alone, of which 15 are in the first byte. */
+		assert_int_equal(entries_found(blocks[i].bytes, blocks[i].len, PACKED_NOT),
+				 blocks[i].entries);
+		buf_append_byte(&packed, (char)blocks[i].len);
+		buf_append_byte(&packed, (char)0xf0);
+		buf_append_byte(&packed, (char)(blocks[i].len - 15));
+		buf_append(&packed, blocks[i].bytes, blocks[i].len);
+		assert_int_equal(entries_found(packed.ptr, packed.len, PACKED_LZ4),
+				 blocks[i].entries);
+	}
+#undef ENTRY
+#undef PLACE
+#undef OF
+}
+
 static void
 store_without_damage_comes_back_as_it_was(void **state)
 {
@@ -592,6 +673,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hash_of_blocks_is_that_of_its_authors),
+		cmocka_unit_test(a_block_has_entries_and_places_up_to_its_end),
 		cmocka_unit_test(store_without_damage_comes_back_as_it_was),
 		cmocka_unit_test(damage_to_a_table_costs_a_block),
 		cmocka_unit_test(damage_to_a_log_costs_a_transaction),
