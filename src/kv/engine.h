@@ -111,8 +111,8 @@ struct kv_engine {
 	 */
 	void (*future_settle)(struct kv_future *f);
 	/*
-	 * Puts why `f` has failed into its transaction's `err`, on behalf of who waits for it. NULL
-	 * where that is done when the failure happens.
+	 * Puts why `f` has failed, if it has, into its transaction's `err`, on behalf of who waits
+	 * for it. NULL where that is done when the failure happens.
 	 */
 	void (*future_explain)(struct kv_future *f);
 };

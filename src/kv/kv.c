@@ -400,7 +400,7 @@ kv_future_wait(struct kv_future *f)
 	settle(f);
 	if (!f->done)
 		event_wait(&f->event, WAIT_FOREVER);
-	if (f->status != STATUS_OK && f->engine && f->engine->future_explain)
+	if (f->engine && f->engine->future_explain)
 		f->engine->future_explain(f);
 	if (!f->counted && (f->kind == KV_FUTURE_VALUE || f->kind == KV_FUTURE_RANGE)) {
 		count_answer(f);
