@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "kv/engine.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -411,6 +412,30 @@ reading_leaves_no_transaction_id(void **state)
 	assert_int_equal(count_txids(store_of(state)), 0);
 }
 
+/* Without its id nobody could tell later whether it took place. */
+static void
+what_memory_has_no_id_for_is_not_committed(void **state)
+{
+	struct kv_store *store = store_of(state);
+	size_t failed = 0;
+
+	make_flaky(store, 0, false);
+	for (uint64_t nth = 1;; nth++) {
+		struct body body = { 0 };
+		enum status status;
+
+		(void)mem_fail_only(nth);
+		status = kv_run(store, increment, &body, NULL, NULL);
+		(void)mem_fail_only(0);
+		if (status == STATUS_OK)
+			break;
+		assert_int_equal(status, STATUS_NOMEM);
+		failed++;
+	}
+	assert_true(failed > 0);
+	assert_int_equal(count_txids(store), 1);
+}
+
 static void
 sweep_removes_old_transaction_ids_only(void **state)
 {
@@ -468,6 +493,7 @@ main(void)
 		T(unknown_result_is_sticky),
 		T(unknown_results_without_end_stay_unknown),
 		T(reading_leaves_no_transaction_id),
+		T(what_memory_has_no_id_for_is_not_committed),
 		T(sweep_removes_old_transaction_ids_only),
 		T(on_error_keeps_what_cannot_be_retried),
 	};

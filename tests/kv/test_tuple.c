@@ -831,6 +831,11 @@ tuples_are_drawn_as_people_write_them(void **state)
 		     "(\"a\\\"\\\\\\n\\x01\xc3\xa9\", 0, -1, null, false)");
 	ASSERT_DRAWN("\x05\x05\x00\x00\xff\x15\x07\x00\x05\x00", "(((), null, 7), ())");
 	ASSERT_DRAWN("\x21\xbf\xf0\0\0\0\0\0\0\x20\xc0\x48\xf5\xc3", "(1.0, 3.14)");
+	/* With as many digits as it takes to tell a number from its neighbours. */
+	ASSERT_DRAWN("\x21\xbf\xb9\x99\x99\x99\x99\x99\x9a\x20\xbd\xcc\xcc\xcd", "(0.1, 0.1)");
+	ASSERT_DRAWN("\x21\xbf\xd3\x33\x33\x33\x33\x33\x34", "(0.30000000000000004)");
+	ASSERT_DRAWN("\x20\xcb\x80\0\1", "(16777218.0)");
+	ASSERT_DRAWN("\x21\xff\xf0\0\0\0\0\0\0\x20\0\x7f\xff\xff", "(inf, -inf)");
 	ASSERT_DRAWN("\x1d\x09\x01\0\0\0\0\0\0\0\0\x0b\xf6\xfe\xff\xff\xff\xff\xff\xff\xff\xff",
 		     "(0x010000000000000000, -0x010000000000000000)");
 	ASSERT_DRAWN("\x30\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10",
