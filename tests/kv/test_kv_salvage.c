@@ -33,6 +33,7 @@ enum {
 	FILES = 64,
 	PATH_BYTES = 400,
 	NAME_BYTES = 100,
+	TEXT_BYTES = 200,
 };
 
 struct pair {
@@ -46,6 +47,7 @@ struct loss {
 	char until[KEY_BYTES + 1];
 	bool endless;
 	uint64_t elsewhere;
+	char text[TEXT_BYTES];
 };
 
 struct salvage_test {
@@ -267,6 +269,7 @@ note_loss(void *arg, const struct kv_loss *loss)
 	assert_non_null(loss->text);
 	*l = (struct loss){ .has_keys = loss->has_keys, .elsewhere = loss->elsewhere };
 	key_copy(loss->after, l->after);
+	(void)snprintf(l->text, sizeof(l->text), "%s", loss->text);
 	l->endless = !loss->until.ptr;
 	if (!l->endless)
 		key_copy(loss->until, l->until);
@@ -575,6 +578,82 @@ files_that_are_gone_are_told_of(void **state)
 	remove_directory(copy);
 }
 
+/* Its keys would come back that were cleared since; MANIFEST does not list it any more. */
+static void
+a_table_that_was_replaced_is_not_taken(void **state)
+{
+	const struct kv_options options = { .create = true, .no_sync = true };
+	static char names[FILES][NAME_BYTES];
+	struct salvage_test *t = mem_zalloc(sizeof(*t));
+	char from[2 * PATH_BYTES], to[2 * PATH_BYTES];
+	struct kv_store *store;
+	size_t count, replaced = 0;
+
+	(void)state;
+	assert_non_null(t);
+	fixture_make_dir(&t->dir);
+	store = fixture_open(t->dir.url, options);
+	put_all(t, store, 1, 1);
+	assert_ok(kv_compact(store, NULL));
+	count = list_files(t->dir.dir, names);
+	join(to, sizeof(to), t->dir.dir, ".", "kept");
+	copy_store(t, to);
+	clear_some(t, store);
+	assert_ok(kv_compact(store, NULL));
+	kv_close(store);
+	for (size_t i = 0; i < count; i++) {
+		if (!strstr(names[i], ".sst"))
+			continue;
+		join(from, sizeof(from), t->dir.dir, ".kept/", names[i]);
+		join(to, sizeof(to), t->dir.dir, "/", names[i]);
+		if (access(to, F_OK) != 0) {
+			copy_file(from, to);
+			replaced++;
+		}
+	}
+	assert_true(replaced > 0);
+	salvage(t, t->dir.dir);
+	assert_int_equal(t->loss_count, 0);
+	assert_int_equal(t->missing + t->other, 0);
+	join(to, sizeof(to), t->dir.dir, ".", "kept");
+	remove_directory(to);
+	fixture_remove_dir(&t->dir);
+	mem_free(t);
+}
+
+/* CURRENT is damaged if what it names does not lie beside it. */
+static void
+a_manifest_of_another_directory_is_not_taken(void **state)
+{
+	static char names[FILES][NAME_BYTES];
+	struct salvage_test *t = *state;
+	size_t count = list_files(t->dir.dir, names), manifests = 0;
+	char copy[2 * PATH_BYTES], path[3 * PATH_BYTES], current[2 * NAME_BYTES];
+	FILE *file;
+
+	join(copy, sizeof(copy), t->dir.dir, ".", "bad");
+	copy_store(t, copy);
+	for (size_t i = 0; i < count; i++)
+		if (strstr(names[i], "MANIFEST-")) {
+			join(current, sizeof(current), "MANIFEST-0/../", names[i], "\n");
+			manifests++;
+		}
+	assert_int_equal(manifests, 1);
+	join(path, sizeof(path), copy, "/", "CURRENT");
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(current, file) > 0);
+	assert_int_equal(fclose(file), 0);
+	join(path, sizeof(path), copy, "/", "MANIFEST-0");
+	assert_int_equal(mkdir(path, 0700), 0);
+	salvage(t, copy);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(t->loss_count, 1);
+	assert_non_null(strstr(t->losses[0].text, "CURRENT names no MANIFEST that is there"));
+	assert_int_equal(t->missing + t->other, 0);
+	remove_directory(copy);
+}
+
 /* Not one block of it is found, and nothing tells how many bytes of it had been data. */
 static void
 a_table_of_zeros_is_told_of(void **state)
@@ -679,6 +758,8 @@ main(void)
 		cmocka_unit_test(damage_to_a_log_costs_a_transaction),
 		cmocka_unit_test(other_files_are_not_needed),
 		cmocka_unit_test(files_that_are_gone_are_told_of),
+		cmocka_unit_test(a_table_that_was_replaced_is_not_taken),
+		cmocka_unit_test(a_manifest_of_another_directory_is_not_taken),
 		cmocka_unit_test(a_table_of_zeros_is_told_of),
 		cmocka_unit_test(short_memory_loses_nothing_silently),
 		cmocka_unit_test(places_that_cannot_be_are_refused),
