@@ -16,6 +16,7 @@
 #include "fixture.h"
 #include "kv/backup.h"
 #include "kv/damage.h"
+#include "kv/embedded/directory.h"
 
 enum {
 	VALUE_BYTES = 2000,
@@ -541,8 +542,10 @@ damaged_backup_is_refused(void **state)
 
 	fill(p, 'a');
 	make_backup(p);
+	assert_ok(emb_backup_find_damage(p->backups, p->backup.id, &p->err));
 	damage_shared_file(p, DAMAGE_FLIP);
 	assert_int_equal(restore(p, 0), STATUS_CORRUPT);
+	assert_non_null(strstr(p->err.text, "is damaged: shared_checksum/"));
 	assert_int_equal(access(p->copy_path, F_OK), -1);
 	damage_shared_file(p, DAMAGE_CUT);
 	assert_int_equal(restore(p, 0), STATUS_CORRUPT);

@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <string.h>
@@ -291,6 +292,31 @@ a_log_is_cut_behind_the_last_version_and_nowhere_else(void **state)
 	mem_free(log);
 }
 
+/* Cut to the longest that there may be, it would name another file. */
+static void
+a_log_whose_path_is_too_long_is_not_opened(void **state)
+{
+	const struct fixture *f = *state;
+	char path[PATH_MAX];
+	uint64_t number = 7;
+	size_t len;
+	int fd;
+
+	put_file(f, "0");
+	put_file(f, "000007.log");
+	len = (size_t)snprintf(path, sizeof(path), "%s", f->dir);
+	fd = emb_logs_open_to_append(path, &number);
+	assert_true(fd >= 0);
+	close(fd);
+	/* Behind as many slashes as leave room for one more and the first digit of the name. */
+	memset(path + len, '/', sizeof(path) - len);
+	path[sizeof(path) - 3] = '\0';
+	assert_int_equal(emb_logs_open_to_append(path, &number), -1);
+	assert_int_equal(errno, ENAMETOOLONG);
+	remove_file(f, "0");
+	remove_file(f, "000007.log");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_dir_setup, fixture_dir_teardown)
 
 int
@@ -300,6 +326,7 @@ main(void)
 		T(missing_store_is_not_found),
 		T(a_file_that_cannot_be_synced_is_told_of),
 		T(a_checksum_is_of_a_file_that_can_be_read),
+		T(a_log_whose_path_is_too_long_is_not_opened),
 		T(a_log_is_cut_behind_the_last_version_and_nowhere_else),
 		T(second_opening_finds_it_locked),
 		T(directory_with_files_of_others_is_refused),
