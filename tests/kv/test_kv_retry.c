@@ -286,6 +286,33 @@ endless_conflicts_are_given_up(void **state)
 	assert_non_null(strstr(err.text, "100"));
 }
 
+static int keys_asked;
+
+static enum status
+asked_key(struct kv_tx *tx, struct buf *key)
+{
+	(void)tx;
+	keys_asked++;
+	buf_append_str(key, STR("t/n"));
+	return STATUS_OK;
+}
+
+/* A cluster takes time to say at which key, and who has conflicted once waits for nobody. */
+static void
+only_a_second_conflict_is_looked_into(void **state)
+{
+	for (int conflicts = 1; conflicts <= 2; conflicts++) {
+		struct body body = { .conflicts = conflicts };
+
+		make_flaky(store_of(state), 0, false);
+		flaky.conflicting_key = asked_key;
+		keys_asked = 0;
+		assert_ok(kv_run(store_of(state), increment, &body, NULL, NULL));
+		assert_int_equal(body.runs, conflicts + 1);
+		assert_int_equal(keys_asked, conflicts - 1);
+	}
+}
+
 static enum status
 nobody_waits(void *arg)
 {
@@ -485,6 +512,7 @@ main(void)
 		T(second_half_tries_again_what_has_conflicted),
 		T(second_half_tells_how_the_first_one_failed),
 		T(endless_conflicts_are_given_up),
+		T(only_a_second_conflict_is_looked_into),
 		T(what_nobody_waits_for_is_not_tried_again),
 		T(body_that_gives_up_leaves_no_trace),
 		T(failure_without_explanation_gets_one),

@@ -64,6 +64,7 @@ each_read_that_conflicts_adds_its_share_to_the_size(void **state)
 {
 	struct kv_tx *tx = begin(store_of(state));
 	const struct kv_range_options snapshot = { .mode = KV_SNAPSHOT };
+	struct kv_future *watch;
 	uint64_t known = 0;
 
 	assert_get(tx, "t/a", NULL);
@@ -75,10 +76,15 @@ each_read_that_conflicts_adds_its_share_to_the_size(void **state)
 	assert_int_equal(grown(tx, &known, 0), 0);
 	assert_ok(kv_add_read_conflict_range(tx, STR("t/a"), STR("t/bb")));
 	assert_int_equal(grown(tx, &known, 2), 28 + 3 + 4);
+	watch = kv_watch(tx, STR("t/a"));
+	assert_int_equal(grown(tx, &known, 2), 28 + 3 + 4);
+	kv_future_free(watch);
 	kv_tx_free(tx);
 	tx = begin_read(store_of(state));
 	assert_get(tx, "t/a", NULL);
+	watch = kv_watch(tx, STR("t/a"));
 	assert_int_equal(kv_tx_stats(tx).size_bytes, 0);
+	kv_future_free(watch);
 	kv_tx_free(tx);
 }
 
