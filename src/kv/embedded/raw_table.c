@@ -54,7 +54,7 @@ enum status
 raw_read(int dir, const char *name, uint64_t at, uint8_t *to, size_t *len, struct err *err)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	size_t done = 0;
+	size_t done = 0, size;
 	struct stat st;
 	ssize_t n = 1;
 
@@ -65,10 +65,9 @@ raw_read(int dir, const char *name, uint64_t at, uint8_t *to, size_t *len, struc
 			close(fd);
 		return status;
 	}
-	if (at >= (uint64_t)st.st_size)
-		*len = 0;
-	else if (*len > (uint64_t)st.st_size - at)
-		*len = (size_t)((uint64_t)st.st_size - at);
+	size = (size_t)st.st_size;
+	at = at < size ? at : size;
+	*len = *len < size - at ? *len : size - at;
 	while (done < *len && n > 0) {
 		n = pread(fd, to + done, *len - done, (off_t)(at + done));
 		if (n > 0)
