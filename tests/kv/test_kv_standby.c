@@ -1,4 +1,5 @@
 /* Standbys of the embedded engine: copies, the log, promoting; records that are cut or changed. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,6 +34,31 @@ struct pair_of_stores {
 	char standby_url[160];
 };
 
+/* ---- Reads that are interrupted ---- */
+
+enum {
+	SHORT_READ = 500,
+};
+
+ssize_t __real_pread64(int fd, void *to, size_t n, off_t at);
+ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t at);
+
+static atomic_bool interrupts;
+static atomic_uint preads;
+
+/* As of a file system that a signal interrupts: every other call, and what is read is little. */
+ssize_t
+__wrap_pread64(int fd, void *to, size_t n, off_t at)
+{
+	if (!interrupts)
+		return __real_pread64(fd, to, n, at);
+	if (++preads % 2) {
+		errno = EINTR;
+		return -1;
+	}
+	return __real_pread64(fd, to, n < SHORT_READ ? n : SHORT_READ, at);
+}
+
 static void
 first_open(struct pair_of_stores *p, uint64_t log_bytes)
 {
@@ -58,6 +84,7 @@ setup(void **state)
 	snprintf(p->standby_url, sizeof(p->standby_url), "embedded:%s/standby", p->top);
 	buf_init(&p->records, ROOM);
 	rand_bytes(&p->rand, sizeof(p->rand));
+	interrupts = false;
 	first_open(p, LOG_BYTES);
 	*state = p;
 	return 0;
@@ -222,6 +249,20 @@ a_standby_has_all_versions_through_restarts_and_new_logs(void **state)
 		assert_same(p);
 	}
 	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_same(p);
+}
+
+static void
+reads_of_the_log_go_on_after_signals(void **state)
+{
+	struct pair_of_stores *p = *state;
+
+	copy_all(p);
+	write_some(p, 20);
+	interrupts = true;
+	assert_int_equal(follow_all(p), STATUS_OK);
+	interrupts = false;
+	assert_true(preads > 2);
 	assert_same(p);
 }
 
@@ -498,6 +539,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STANDBY_TEST(a_standby_has_all_versions_through_restarts_and_new_logs),
+		STANDBY_TEST(reads_of_the_log_go_on_after_signals),
 		STANDBY_TEST(records_that_are_cut_or_changed_are_refused),
 		STANDBY_TEST(a_log_that_was_cut_short_asks_for_a_new_copy),
 		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
