@@ -2,6 +2,7 @@
 killed, and nothing that was acknowledged and followed is lost."""
 
 import base64
+import hmac
 import json
 import os
 import pathlib
@@ -237,6 +238,61 @@ def only_people_who_may_follow(cwd):
         answer = run("follow", with_person(server.url), "--store", "embedded:third", "--once", cwd=cwd)
         equal(answer.returncode, 1)
         contains(answer.stderr, "keep_log_bytes is not set")
+
+
+def token(seconds):
+    """A token of somebody who may follow, for so long."""
+    def text(of):
+        return base64.urlsafe_b64encode(of).rstrip(b"=")
+
+    words = ({"alg": "HS256"}, {"sub": "anna", "_couchdb.roles": ["standby"],
+                                "exp": int(time.time()) + seconds})
+    signed = b".".join(text(json.dumps(word).encode()) for word in words)
+    return (signed + b"." + text(hmac.digest(b"hello", signed, "sha256"))).decode()
+
+
+@test
+def a_wait_for_the_log_ends_with_the_right(cwd):
+    with first(cwd) as server:
+        for name, value in (("jwt_keys/hmac:_default", "aGVsbG8="),
+                            ("chttpd/authentication_handlers",
+                             "{chttpd_auth, jwt_authentication_handler}, "
+                             "{chttpd_auth, default_authentication_handler}")):
+            equal(server.request("PUT", f"/_node/_local/_config/{name}", value, ADMIN)[0], 200)
+        headers = {"Authorization": "Bearer " + token(4)}
+        at = until(lambda: (answer := server.request("GET", "/_frond/position", None, headers))[0] == 200
+                   and answer[1])
+        status, answer = server.request(
+            "GET", f"/_frond/follow?after={at['version']}&history={at['history']}&wait=60000", None, headers)
+        equal((status, answer["error"]), (403, "forbidden"))
+
+
+@test
+def a_copy_ends_with_the_right(cwd):
+    with first(cwd) as server:
+        server.request("PUT", "/db", None, ADMIN)
+        for i in range(12):
+            equal(server.request("PUT", f"/db/{i}", {"x": random.randbytes(2000000).hex()}, ADMIN)[0], 201)
+        server.request("PUT", "/_users", None, ADMIN)
+        path, person = "/_users/org.couchdb.user:anna", {"name": "anna", "password": "pw", "type": "user"}
+        rev = server.request("PUT", path, {**person, "roles": ["standby"]}, ADMIN)[1]["rev"]
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        sock.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        with sock:
+            sock.sendall(b"GET /_frond/follow HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Connection: close\r\nAuthorization: Basic "
+                         + base64.b64encode(b"anna:pw") + b"\r\n\r\n")
+            assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
+            equal(server.request("PUT", path, {**person, "roles": [], "_rev": rev}, ADMIN)[0], 201)
+            time.sleep(2)  # the right is gone for as long as a feed may need to notice
+            got, last = 0, b""
+            try:
+                while part := sock.recv(65536):
+                    got, last = got + len(part), (last + part)[-5:]
+            except ConnectionResetError:
+                pass
+        assert last != b"0\r\n\r\n" and got < 30e6, (got, last)
 
 
 def scraped(server):

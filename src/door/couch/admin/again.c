@@ -23,12 +23,12 @@ again_find_user(struct couch_req *r, struct auth_user *user)
 	return status;
 }
 
+/* What may be read of a path. */
 static enum status
-again_check(struct couch_req *r)
+again_check_path(struct couch_req *r)
 {
 	bool of_server = r->parts_count == 1 && str_starts_with(r->parts[0], STR("_")) && !r->db;
 
-	TRY(again_find_user(r, &r->user));
 	/*
 	 * Only administrators of the server may read what belongs to the server, and lists of
 	 * users and replications.
@@ -39,7 +39,7 @@ again_check(struct couch_req *r)
 }
 
 bool
-couch_may_still_read(struct couch_req *r)
+couch_may_still(struct couch_req *r, enum status (*check)(struct couch_req *r))
 {
 	const struct people_news *news = r->couch->config.news;
 	uint64_t changes = people_news_count(news);
@@ -54,7 +54,9 @@ couch_may_still_read(struct couch_req *r)
 	if (news && changes == r->rights_seen)
 		return true;
 	mark = arena_mark(r->arena);
-	status = again_check(r);
+	status = again_find_user(r, &r->user);
+	if (status == STATUS_OK)
+		status = check(r);
 	/*
 	 * The new roles are in memory that is freed here, so the user from before is kept. The next
 	 * look comes within a second.
@@ -67,4 +69,10 @@ couch_may_still_read(struct couch_req *r)
 		return false;
 	r->rights_seen = changes;
 	return true;
+}
+
+bool
+couch_may_still_read(struct couch_req *r)
+{
+	return couch_may_still(r, again_check_path);
 }

@@ -14,6 +14,7 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "door/couch/admin/access.h"
+#include "door/couch/admin/again.h"
 #include "door/couch/admin/endpoints.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/reply.h"
@@ -49,6 +50,16 @@ follow_check_user(struct couch_req *r)
 		return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
 				      "You may not follow this server.");
 	return couch_require_admin(r);
+}
+
+/* The same for somebody who has been waiting, or to whom the copy is being sent. */
+static enum status
+follow_check_still(struct couch_req *r)
+{
+	if (couch_may_still(r, follow_check_user))
+		return STATUS_OK;
+	return couch_fail_set(&r->fail, COUCH_ERROR_FORBIDDEN,
+			      "You may not follow this server any more.");
 }
 
 static void
@@ -110,9 +121,11 @@ follow_wait(struct follow_job *job, uint64_t wait_ms)
 	uint64_t deadline_ns = clock_after_ms(wait_ms);
 
 	while (kv_log_published(r->couch->config.store) == job->after &&
-	       clock_mono_ns() < deadline_ns && !event_is_set(http_stopping_event(r->x)))
+	       clock_mono_ns() < deadline_ns && !event_is_set(http_stopping_event(r->x))) {
 		if (event_wait(http_closed_event(r->x), clock_after_ms(FOLLOW_LOOK_MS)))
 			return STATUS_CANCELLED;
+		TRY(follow_check_still(r));
+	}
 	return STATUS_OK;
 }
 
@@ -168,6 +181,7 @@ follow_send_copy(struct couch_req *r, struct follow_job *job)
 	while (!job->done) {
 		TRY(http_write(r->x, buf_str(&job->out)));
 		buf_clear(&job->out);
+		TRY(follow_check_still(r));
 		wait_offload(follow_do_copy, job);
 		TRY(job->status);
 	}
