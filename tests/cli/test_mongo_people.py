@@ -1,9 +1,10 @@
 """People and their roles by MongoDB's commands: documents of _users, as every door has them."""
 
 import base64
+import time
 
-from harness import contains, equal, main, ok, test
-from mongo import Client, Failure
+from harness import contains, equal, main, ok, test, until
+from mongo import Client, Failure, Int64
 from mongo_server import MongoServer
 
 ADMIN = {"FROND_ADMIN": "root:secret"}
@@ -20,6 +21,16 @@ class Mongo(MongoServer):
         token = base64.b64encode(b"root:secret").decode()
         return self.request("GET", f"/_users/org.couchdb.user:{name}",
                             headers={"Authorization": f"Basic {token}"})
+
+
+def can(c, command, db):
+    """False if the person may not."""
+    try:
+        c(command, db)
+    except Failure as failure:
+        equal(failure.code, 13)
+        return False
+    return True
 
 
 def person(db, name, *roles, **more):
@@ -184,6 +195,53 @@ def built_in_roles_are_told(cwd):
         contains(bob["inheritedPrivileges"][1]["actions"], "serverStatus")
         contains(bob["inheritedPrivileges"][2]["actions"], "insert")
         equal(c.fails({"usersInfo": 1, "showPrivileges": True}, "shop")["code"], 72)
+
+
+@test
+def a_stream_that_waits_ends_with_the_right(cwd):
+    with Mongo(cwd) as server, server.login() as c:
+        c({"insert": "c", "documents": [{"_id": 0}]}, "shop")
+        for change, wanted in (({"updateUser": "ann", "roles": []}, "not authorized on shop"),
+                               ({"dropUser": "ann"}, "not authorized on shop")):
+            if not c({"usersInfo": "ann"})["users"]:
+                c({"createUser": "ann", "pwd": "x", "roles": []})
+            c({"updateUser": "ann", "roles": [{"role": "read", "db": "shop"}]})
+            with server.login("ann", "x") as own:
+                cursor = own({"aggregate": "c", "pipeline": [{"$changeStream": {}}], "cursor": {}},
+                             "shop")["cursor"]["id"]
+                own.send({"getMore": Int64(cursor), "collection": "c", "maxTimeMS": 60000, "$db": "shop"})
+                time.sleep(0.3)
+                c(change)
+                time.sleep(2)  # nothing happens to the collection before the right is gone
+                c({"insert": "c", "documents": [{"x": 1}]}, "shop")
+                answer = own.read()[2]
+                equal((answer["ok"], answer.get("code")), (0.0, 13))
+                contains(answer["errmsg"], wanted)
+
+
+@test
+def a_cursor_reads_no_more_than_its_person_may_now(cwd):
+    """Of other databases than the one that getMore names, too."""
+    with Mongo(cwd) as server, server.login() as c:
+        for db in ("shop", "other"):
+            c({"insert": "c", "documents": [{"_id": i} for i in range(300)]}, db)
+        c({"createUser": "ann", "pwd": "x", "roles": ["readAnyDatabase"]})
+        with server.login("ann", "x") as own:
+            stream = own({"aggregate": 1, "pipeline": [{"$changeStream": {"allChangesForCluster": True}}],
+                          "cursor": {}})["cursor"]
+            join = {"$lookup": {"from": {"db": "other", "coll": "c"}, "localField": "_id",
+                                "foreignField": "_id", "as": "joined"}}
+            joined = own({"aggregate": "c", "pipeline": [join], "cursor": {"batchSize": 2}},
+                         "shop")["cursor"]
+            equal(len(joined["firstBatch"][1]["joined"]), 1)
+            c({"updateUser": "ann", "roles": ["read", {"role": "read", "db": "shop"}]})
+            until(lambda: not can(own, {"find": "c"}, "other"))
+            c({"insert": "c", "documents": [{"_id": "new"}]}, "other")
+            name = stream["ns"].split(".", 1)[1]
+            equal(own.fails({"getMore": Int64(stream["id"]), "collection": name})["code"], 13)
+            equal(own.fails({"getMore": Int64(joined["id"]), "collection": "c", "batchSize": 2},
+                            "shop")["code"], 13)
+            assert can(own, {"find": "c"}, "shop")
 
 
 @test

@@ -645,7 +645,7 @@ mongo_aggregate_check_write(struct aggregate *a)
 
 /* ---- Running ---- */
 
-void
+enum status
 mongo_aggregate_resume(struct aggregate *a, struct call *c)
 {
 	/* It rests between two commands, which may be of different connections. */
@@ -654,6 +654,8 @@ mongo_aggregate_resume(struct aggregate *a, struct call *c)
 	a->mql.err = &c->err;
 	scripts_init(&c->scripts, c);
 	a->mql.scripts = &c->scripts.scripts;
+	/* What the person may has perhaps changed since the last command. */
+	return check_rights(a);
 }
 
 void

@@ -56,8 +56,11 @@ bool mongo_aggregate_counts(const struct aggregate *a);
 bool mongo_aggregate_stage(const struct aggregate *a, size_t i, struct str *ret_name,
 			   struct bson_value *ret_spec);
 
-/* A command goes on with it: mongo_aggregate_rest() at the command's end. */
-void mongo_aggregate_resume(struct aggregate *a, struct call *c);
+/*
+ * A command goes on with it: mongo_aggregate_rest() at the command's end, also after a failure.
+ * Fails for one who may not read all of it any more.
+ */
+MUST_USE enum status mongo_aggregate_resume(struct aggregate *a, struct call *c);
 void mongo_aggregate_rest(struct aggregate *a);
 /* What counts its memory. */
 struct budget_part *mongo_aggregate_part(struct aggregate *a);

@@ -291,8 +291,9 @@ mongo_more_aggregate(struct call *c, struct cursor *cursor, struct str ns, uint6
 	struct aggregate *a = cursor->live;
 	enum status status;
 
-	mongo_aggregate_resume(a, c);
-	status = put_batch(c, a, STR("nextBatch"), want, ret_ended);
+	status = mongo_aggregate_resume(a, c);
+	if (status == STATUS_OK)
+		status = put_batch(c, a, STR("nextBatch"), want, ret_ended);
 	mongo_aggregate_rest(a);
 	TRY(status);
 	c->again = !*ret_ended;

@@ -509,10 +509,8 @@ take_options(struct call *c, struct watch *w, struct str collection, struct str 
 		return call_fail(c, MONGO_INVALID_OPTIONS,
 				 "A $changeStream with 'allChangesForCluster:true' may only be "
 				 "opened on the 'admin' database, and with no collection name");
-	if (everywhere && !(c->client->rights.any & RIGHT_READ))
-		return call_fail(c, MONGO_UNAUTHORIZED,
-				 "not authorized to read the changes of all databases");
 	w->scope = collection.len ? WATCH_COLLECTION : everywhere ? WATCH_ALL : WATCH_DATABASE;
+	TRY(watch_check_rights(c, w));
 	if (!everywhere)
 		snprintf(w->prefix, sizeof(w->prefix), "%.*s.%.*s", STR_ARG(c->db),
 			 STR_ARG(collection));

@@ -105,9 +105,15 @@ struct look {
 	size_t key_count;
 };
 
+/* Fails for one who may not read what the stream tells: of its database, or of all. */
+MUST_USE enum status watch_check_rights(struct call *c, const struct watch *w);
+
 void look_init(struct look *l, struct call *c, struct watch *w, int64_t batch);
 void look_release(struct look *l);
-/* Looks until there is something to tell, or the deadline has come. */
+/*
+ * Looks until there is something to tell, or the deadline has come. Fails once the person may not
+ * read that any more, also while it waits.
+ */
 MUST_USE enum status look_until(struct look *l, uint64_t deadline_ns);
 
 /* An update whose description was left out becomes a replacement. */

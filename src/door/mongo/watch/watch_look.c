@@ -552,6 +552,25 @@ look_body(struct kv_tx *tx, void *arg)
 	return l->waits && !l->count ? look_watch(l, tx) : STATUS_OK;
 }
 
+enum status
+watch_check_rights(struct call *c, const struct watch *w)
+{
+	if (w->scope != WATCH_ALL)
+		return call_check_rights(c, c->db, RIGHT_READ);
+	if (c->client->rights.any & RIGHT_READ)
+		return STATUS_OK;
+	return call_fail(c, MONGO_UNAUTHORIZED,
+			 "not authorized to read the changes of all databases");
+}
+
+/* Whoever waits is looked up when people have changed, as in front of a command. */
+static enum status
+look_check_person(struct look *l)
+{
+	mongo_client_check_roles(l->call->client);
+	return watch_check_rights(l->call, l->watch);
+}
+
 /*
  * Waits until one of the keys has changed or the deadline has come. Where there were too many keys
  * to watch, none is, and it returns after WATCH_LOOK_MS. Looks as often whether the client is still
@@ -578,6 +597,7 @@ look_wait(struct look *l, uint64_t deadline_ns)
 		bool woken = event_wait_any(events, count, until_ns) < count;
 
 		TRY(mongo_client_check_waiting(l->call->client));
+		TRY(look_check_person(l));
 		if (woken || !l->key_count || clock_mono_ns() >= deadline_ns)
 			return STATUS_OK;
 	}
@@ -616,6 +636,7 @@ look_until(struct look *l, uint64_t deadline_ns)
 
 	for (;;) {
 		TRY(look_gather(l, deadline_ns));
+		TRY(look_check_person(l));
 		l->waits = clock_mono_ns() < deadline_ns;
 		TRY(call_run(c, look_body, l));
 		look_note_pace(l);
