@@ -358,7 +358,7 @@ def doors_begin_and_end_operations():
                        if path.parent.parent.name == "door"):
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
-                                                                 "ops_admit|clients_admit", "ops_moved", "settle_request|ops_leave",
+                                                                 "ops_admit|clients_admit", "ops_moved", "settle_request|clients_leave|ops_leave",
                                                                  "ops_count", "ops_note_slow|clients_note_slow")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong

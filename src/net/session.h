@@ -76,6 +76,7 @@ struct net_session {
 	unsigned slices;           /* of computing, while nothing was read */
 	unsigned ended_slices;     /* of computing, after the peer's end, since output went last */
 	unsigned ended_most;       /* of these: NET_ENDED_SLICES, unless its protocol has less */
+	unsigned begun;            /* requests: net_session_may_begin() */
 	bool gave_back;            /* memory that was set aside for the request */
 	struct net_pace looked;    /* since the last look at others who wait for memory */
 	struct net_wait_hook hook; /* net_session_on_wait() */
@@ -150,6 +151,36 @@ static inline bool
 net_session_is_leaving(const struct net_session *s)
 {
 	return event_is_set(&s->closed) || event_is_set(&s->stopping);
+}
+
+/*
+ * On the connection's loop, in front of each request of a protocol with connections that stay:
+ * false if the process stops, and nothing has begun the request before that
+ * (net_session_begin_request()). So a stop waits for what is under way, and not for the requests
+ * that have come together with it.
+ */
+static inline bool
+net_session_may_begin(struct net_session *s)
+{
+	if (s->begun) {
+		s->begun--;
+		return true;
+	}
+	return !event_is_set(&s->stopping);
+}
+
+/* A request was begun whose rest may still come. */
+static inline void
+net_session_begin_request(struct net_session *s)
+{
+	s->begun++;
+}
+
+/* None is under way: those that were begun and not asked about were no requests. */
+static inline void
+net_session_end_requests(struct net_session *s)
+{
+	s->begun = 0;
 }
 
 static inline bool

@@ -477,6 +477,8 @@ net_stream_next(struct net_stream *s, struct str *ret)
 	if (event_is_set(&s->session.stopping))
 		return STATUS_CANCELLED;
 	TRY(net_stream_peek(s, 0, ret));
+	if (ret->len)
+		net_session_begin_request(&s->session);
 	return !ret->len && event_is_set(&s->session.closed) ? STATUS_CANCELLED : STATUS_OK;
 }
 

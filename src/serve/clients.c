@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "net/session.h"
+#include "serve/beside.h"
 
 /* ---- Life ---- */
 
@@ -206,7 +208,15 @@ clients_set_user(struct clients_entry *e, struct str name, bool limited)
 enum status
 clients_admit(struct clients_entry *e, struct err *err)
 {
-	return ops_admit(&e->op, e->limited ? str_from_cstr(e->user) : STR(""), err);
+	return beside_admit(e, &e->op, err);
+}
+
+void
+clients_leave(struct clients_entry *e)
+{
+	ops_leave(&e->op);
+	if (e->op.session)
+		net_session_end_requests(e->op.session);
 }
 
 /* ---- Operations ---- */

@@ -134,10 +134,14 @@ void clients_set_text(struct clients_entry *e, struct buf *text, struct str valu
 void clients_set_user(struct clients_entry *e, struct str name, bool limited);
 
 /*
- * Asks for one command of the connection (ops_admit()), before clients_op_begin(). Where what came
- * together is done, ops_leave() tells so.
+ * Asks for one command of the connection (ops_admit()), before clients_op_begin().
+ * STATUS_CANCELLED, explained: the process stops, and no further command begins. Where what came
+ * together is done, clients_leave() tells so.
  */
 MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
+
+/* What has come together was answered (ops_leave()), and none is under way. */
+void clients_leave(struct clients_entry *e);
 
 /*
  * Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". All texts

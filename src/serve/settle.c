@@ -13,6 +13,6 @@ settle_buffer(struct buf *b)
 void
 settle_request(struct clients_entry *e)
 {
-	ops_leave(&e->op);
+	clients_leave(e);
 	budget_settle(&net_stream_session(e->stream)->part);
 }

@@ -12,10 +12,14 @@ import sys
 import threading
 import time
 
+from cql_wire import QUERY, RESULT, segment
+from cql_wire import Connection as CqlConnection
+from cql_wire_server import Door as CqlDoor
 from harness import FROND, Server, Skip, computed, contains, equal, main, test, until
 from mongo import OP_MSG, encode
 from mongo import Client as mongo_client
 from redis_server import Redis
+from resp import encode as resp_encode
 
 HAS_WORKER = (pathlib.Path(FROND).parent / "frond-js").exists()
 STUCK_DISK = os.path.abspath(sys.argv[2])
@@ -257,6 +261,52 @@ def a_stop_does_not_wait_for_requests_that_keep_coming(cwd):
         code, took = stop_takes(server)
         equal(code, 0)
         assert took < SLOW_S, took
+
+
+def all_that_comes(read):
+    """What is read until the connection ends."""
+    answers = []
+    try:
+        while True:
+            answers.append(read())
+    except (EOFError, ConnectionResetError):
+        return answers
+
+
+@test
+def a_stop_does_not_wait_for_a_pipeline_of_redis(cwd):
+    """Its commands have come together. The stop would have ten minutes."""
+    (cwd / "ini").write_text("[frond]\ndrain_timeout_ms = 600000\n")
+    long = "local n = 0 for i = 1, 1e6 do n = n + i end return redis.call('INCR', KEYS[1])"
+    with Redis(cwd, "--config", "ini") as server, server.client() as c:
+        c("CONFIG", "SET", "lua-time-limit", 0)
+        c.socket.sendall(resp_encode(("EVAL", long, 1, "n")) * 500)
+        time.sleep(0.3)
+        equal(server.stop(), 0)
+        answers = all_that_comes(c.read)
+        equal(answers, list(range(1, len(answers) + 1)))
+        assert len(answers) < 400, len(answers)
+    with Redis(cwd, "--config", "ini") as server, server.client() as c:
+        equal(int(c("GET", "n") or 0), len(answers))
+
+
+@test
+def a_stop_does_not_wait_for_a_segment_of_cassandras_clients(cwd):
+    (cwd / "ini").write_text("[frond]\ndrain_timeout_ms = 600000\n")
+    with CqlDoor(cwd, "--config", "ini") as server, CqlConnection(server.port, 5) as c:
+        c.start()
+        c.query("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        c.query("CREATE TABLE k.t (a int, b int, PRIMARY KEY (a, b))")
+        for at in range(0, 5000, 1000):
+            rows = " ".join(f"INSERT INTO k.t (a, b) VALUES (1, {at + i});" for i in range(1000))
+            c.query(f"BEGIN UNLOGGED BATCH {rows} APPLY BATCH")
+        body = c.query_body("SELECT COUNT(*) FROM k.t")
+        frames = [struct.pack(">BBhBI", 5, 0, i, QUERY, len(body)) + body for i in range(2500)]
+        c.socket.sendall(segment(b"".join(frames)))
+        c.read()
+        equal(server.stop(), 0)
+        kinds = [frame[0][3] for frame in all_that_comes(c.read)]
+        assert kinds.count(RESULT) < 1250, kinds.count(RESULT)
 
 
 @test

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "net/session.h"
+#include "serve/beside.h"
 #include "serve/clients.h"
 #include "serve/wanted.h"
 
@@ -145,6 +147,37 @@ do_nothing(struct clients_entry *e)
 	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "ping", STR(""), 0, STR(""), STR(""));
 	clients_op_end(e);
+}
+
+static void
+no_command_begins_once_the_process_stops(void **state)
+{
+	struct clients_entry *e = &clients[0].entry;
+	struct net_session session = { 0 };
+	struct ops_op beside = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	event_init(&session.stopping);
+	e->op.session = &session;
+	assert_int_equal(clients_admit(e, &err), STATUS_OK);
+	clients_leave(e);
+	/* What was begun before goes on, once for each beginning. */
+	net_session_begin_request(&session);
+	net_session_begin_request(&session);
+	event_set(&session.stopping);
+	assert_int_equal(clients_admit(e, &err), STATUS_OK);
+	assert_int_equal(beside_admit(e, &beside, &err), STATUS_OK);
+	assert_int_equal(clients_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(beside_admit(e, &beside, &err), STATUS_CANCELLED);
+	assert_string_equal(err.text, "the server stops");
+	/* A beginning that became no request is none of the next one's. */
+	net_session_begin_request(&session);
+	clients_leave(e);
+	assert_int_equal(clients_admit(e, &err), STATUS_CANCELLED);
+	ops_leave(&beside);
+	clients_leave(e);
+	e->op.session = NULL;
 }
 
 static void
@@ -373,6 +406,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(connections_are_seen_while_they_last, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(texts_are_what_was_set_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_command_begins_once_the_process_stops, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(only_those_that_are_wanted_are_signalled, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_signal_before_a_wait_makes_it_needless, setup,

@@ -361,7 +361,8 @@ batch_run(struct batch *b)
 	client_begin_op(c, b->units);
 	client_wait_pause(c, b);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
-		if (net_session_is_given_up(net_stream_session(c->stream))) {
+		if (net_session_is_given_up(net_stream_session(c->stream)) ||
+		    (job.done && client_is_stopping(c))) {
 			c->end = CLIENT_ENDS;
 			break;
 		}
@@ -466,6 +467,11 @@ check_limits(struct request_call *q)
 	status = clients_admit(&q->client->entry, &err);
 	if (status == STATUS_OK)
 		return true;
+	if (status == STATUS_CANCELLED) { /* the process stops */
+		batch_run(q->batch);
+		q->client->end = CLIENT_ENDS;
+		return false;
+	}
 	(void)snprintf(text, sizeof(text), "ERR max requests: %s",
 		       err.text[0] ? err.text : status_name(status));
 	serve_refuse(q, text);
@@ -923,7 +929,7 @@ client_input(struct client *c, struct str *ret)
 {
 	struct str fresh;
 
-	TRY(net_stream_peek(c->stream, 0, &fresh));
+	TRY(net_stream_next(c->stream, &fresh));
 	if (!c->big.len) {
 		*ret = fresh;
 		return STATUS_OK;
@@ -1067,7 +1073,6 @@ serve_turn(struct client *c)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct batch b = { .client = c, .arena = arena, .mark = arena_mark(arena), .reads = true };
-	bool stops = event_is_set(net_stream_stopping_event(c->stream));
 	bool ended = net_stream_is_leaving(c->stream);
 	struct str in;
 	size_t served;
@@ -1077,7 +1082,7 @@ serve_turn(struct client *c)
 	served = serve_input(&b, in);
 	client_send(c);
 	ops_moved(&c->entry.op, served);
-	ops_leave(&c->entry.op);
+	clients_leave(&c->entry);
 	/* All was run: units refer to the arena, and to input that is consumed below. */
 	assert(!b.count);
 	arena_reset(arena, b.mark);
@@ -1085,9 +1090,8 @@ serve_turn(struct client *c)
 		return false;
 	if (client_consume(c, in, served) != STATUS_OK)
 		return serve_no_input(c);
-	/* A stop waits for the commands that have come together, and not for those behind them. */
 	if (served)
-		return !stops;
+		return true;
 	if (ended)
 		return false;
 	return serve_rest(c, in.len > 0);

@@ -218,6 +218,13 @@ bool client_has_subscriptions(const struct client *c);
 /* True of those that wait, or are sent what others do. The entry's lock is held. */
 bool client_gets_more(const struct client *c);
 
+/* True once the process stops: no further command of it begins. Any thread. */
+static inline bool
+client_is_stopping(const struct client *c)
+{
+	return event_is_set(net_stream_stopping_event(c->stream));
+}
+
 /* True in RESP2 as long as it has subscriptions: only some commands are allowed. */
 bool client_is_subscriber(const struct client *c);
 

@@ -440,8 +440,12 @@ group_run_job(struct group *g, struct job *job)
 		bool blocks;
 		enum status status;
 
-		/* One that reads them more slowly than they come holds no more than this. */
-		if (job->end > job->begun && job->out->len > job->most_bytes) {
+		/*
+		 * A client that reads answers more slowly than they come holds no more than this.
+		 * And a stop of the process waits for no further commands.
+		 */
+		if (job->end > job->begun &&
+		    (job->out->len > job->most_bytes || client_is_stopping(job->client))) {
 			job->fills = true;
 			return STATUS_OK;
 		}
