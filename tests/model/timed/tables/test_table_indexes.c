@@ -509,7 +509,6 @@ a_build_goes_on_where_it_ended(void **arg)
 	verified_none(f->store);
 }
 
-/* Two transactions that have both seen that nobody has a value. */
 /* ---- A build with rows that come between those it has read ---- */
 
 enum {
@@ -586,12 +585,15 @@ new_rows_are_in_the_way_of_a_build_once(void **arg)
 	assert_int_equal(build(f, number, 100), STATUS_OK);
 	index_documents_register(o.rows);
 	assert_state(f, "ready");
+	assert_true(o.again > 0);
 	/* What is slow gets smaller steps, and a busy cluster may have some of them begin again. */
-	assert_in_range(o.again, 1, 1 + o.attempts / 4);
+	if (!getenv("FROND_TEST_FAULTS"))
+		assert_in_range(o.again, 1, 1 + o.attempts / 4);
 	assert_int_equal(count(f, 1), MANY);
 	verified_none(f->store);
 }
 
+/* Two transactions that have both seen that nobody has a value. */
 static void
 two_writers_of_a_unique_value_conflict(void **arg)
 {
