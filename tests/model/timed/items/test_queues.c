@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <rocksdb/c.h>
@@ -443,6 +444,51 @@ a_page_ends_as_soon_as_it_has_its_bytes(void **state)
 	items_must(f, wide_page_run, NULL);
 }
 
+enum {
+	CHUNKS = 4,
+};
+
+static enum status
+chunks_fill_run(struct timed *t, struct arena *arena, void *arg)
+{
+	char *bytes = arena_zalloc(arena, CHUNKS * TIMED_CHUNK_BYTES);
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("chunks"), arena, &item));
+	return timed_value_set(&item, str_of(bytes, CHUNKS * TIMED_CHUNK_BYTES),
+			       (struct timed_expiry){ 0 });
+}
+
+static enum status
+chunks_get_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const uint64_t *len = arg;
+	struct timed_item item;
+	struct str got;
+
+	TRY(timed_item_open(t, STR("chunks"), arena, &item));
+	TRY(timed_value_get(&item, TIMED_CHUNK_BYTES, *len, &got));
+	assert_int_equal(got.len, *len);
+	return STATUS_OK;
+}
+
+static void
+a_part_of_a_value_reads_the_chunks_that_it_lies_in(void **state)
+{
+	struct items *f = *state;
+	uint64_t len = TIMED_CHUNK_BYTES, read;
+
+	items_must(f, chunks_fill_run, NULL);
+	items_must(f, chunks_get_run, &len);
+	read = f->cost.keys_read;
+	len++;
+	items_must(f, chunks_get_run, &len);
+	/* Faults cost reads of their own. */
+	if (!getenv("FROND_TEST_FAULTS"))
+		assert_int_equal(f->cost.keys_read, read + 1);
+}
+
 int
 main(void)
 {
@@ -453,6 +499,7 @@ main(void)
 		WITH_STORE(pops_of_one_transaction_read_a_run_once),
 		WITH_STORE(members_that_one_transaction_draws_are_read_once),
 		WITH_STORE(of_a_large_set_a_transaction_reads_what_it_draws),
+		WITH_STORE(a_part_of_a_value_reads_the_chunks_that_it_lies_in),
 		WITH_STORE(a_page_ends_as_soon_as_it_has_its_bytes),
 	};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
+#include "kv/tuple.h"
 #include "model/timed/rows/rows.h"
 #include "model/timed/timed_int.h"
 #include "store.h"
@@ -258,6 +259,48 @@ bytes_that_are_no_text_are_drawn_one_by_one(void **state)
 	assert_true(str_eq(buf_str(&drawn), STR("'\\xffit''s \xc3\xa4\\xc3\\x0a\\xe2\\x82z'")));
 }
 
+/* They are of one sign, so one of them has it where the others are zero. */
+static void
+a_duration_has_the_sign_of_its_parts(void **state)
+{
+	static const struct {
+		struct doc_scalar s;
+		const char *drawn;
+	} cases[] = {
+		{ { .kind = DOC_DURATION }, "0ns" },
+		{ { .kind = DOC_DURATION, .months = 1, .days = 2, .n = 3 }, "1mo2d3ns" },
+		{ { .kind = DOC_DURATION, .months = -1 }, "-1mo" },
+		{ { .kind = DOC_DURATION, .days = -2 }, "-2d" },
+		{ { .kind = DOC_DURATION, .n = -3 }, "-3ns" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(buf_release) struct buf drawn = BUF_INIT(100);
+
+		timed_draw_scalar(&cases[i].s, &drawn);
+		assert_true(str_eq(buf_str(&drawn), str_from_cstr(cases[i].drawn)));
+	}
+}
+
+static void
+the_bytes_of_a_bucket_are_drawn_if_they_can_be_read(void **state)
+{
+	const struct catalog_db none = { .extension = NULL };
+	AUTO(buf_release) struct buf drawn = BUF_INIT(100);
+	AUTO(buf_release) struct buf tail = BUF_INIT(100);
+	const struct str five = STR("\5\0\0\0\0\0\0\0");
+
+	(void)state;
+	tuple_put_u64(&tail, 7);
+	assert_true(timed_draw_pair(&none, TIMED_SPACE_HELD, buf_str(&tail), five, &drawn));
+	assert_true(str_eq(buf_str(&drawn), STR("bucket 7: 5")));
+	assert_false(timed_draw_pair(&none, TIMED_SPACE_HELD, buf_str(&tail), STR("five"), &drawn));
+	tuple_put_u64(&tail, 7);
+	assert_false(timed_draw_pair(&none, TIMED_SPACE_HELD, buf_str(&tail), five, &drawn));
+	assert_true(str_eq(buf_str(&drawn), STR("bucket 7: 5")));
+}
+
 int
 main(void)
 {
@@ -266,6 +309,8 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_number_that_is_none_leads_to_no_row,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test(a_duration_has_the_sign_of_its_parts),
+		cmocka_unit_test(the_bytes_of_a_bucket_are_drawn_if_they_can_be_read),
 		cmocka_unit_test(bytes_that_are_no_text_are_drawn_one_by_one),
 		cmocka_unit_test(a_column_that_the_schema_lacks_is_drawn_by_its_number),
 	};

@@ -16,6 +16,7 @@
 #include "base/rand.h"
 #include "catalog/store_format.h"
 #include "index/engine/def.h"
+#include "kv/tuple.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "packing.h"
@@ -382,6 +383,47 @@ entries_carry_what_went_by_a_default(void **state)
 	assert_int_equal(w->rows, 1);
 }
 
+/* Gives the only entry a column that the table never had in place of W. */
+static enum status
+damage_entry(struct world *w, struct timed *t)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf end = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	const char named[] = { TUPLE_CODE_INT_ZERO + 1, W }, stray = 99;
+	struct kv_future *f;
+	struct str value;
+	char *at, *copy;
+
+	buf_append_str(&begin, t->db->prefix);
+	tuple_put_u64(&begin, INDEX_SPACE_ENTRIES);
+	buf_append_str(&end, buf_str(&begin));
+	buf_append_byte(&end, 0xff);
+	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), NULL);
+	TRY(kv_future_wait(f));
+	assert_int_equal(kv_future_range(f).count, 1);
+	value = kv_future_range(f).pairs[0].value;
+	copy = arena_bytes(w->arena, value.len);
+	memcpy(copy, value.ptr, value.len);
+	at = memmem(copy, value.len, named, sizeof(named));
+	assert_non_null(at);
+	at[1] = stray;
+	return kv_set(t->tx, kv_future_range(f).pairs[0].key, str_of(copy, value.len));
+}
+
+static void
+a_column_that_an_entry_cannot_have_is_damage(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(run(w, create), STATUS_OK);
+	assert_int_equal(table_index_build(w->store, STR("ks.t"), w->number, 3, &w->err),
+			 STATUS_OK);
+	assert_int_equal(run(w, write_one), STATUS_OK);
+	assert_int_equal(run(w, ask_one), STATUS_OK);
+	assert_int_equal(run(w, damage_entry), STATUS_OK);
+	assert_int_equal(run(w, ask_one), STATUS_CORRUPT);
+}
+
 static enum status
 create_terms(struct world *w, struct timed *t)
 {
@@ -497,6 +539,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(entries_carry_what_rows_have),
 		TEST(entries_carry_what_went_by_a_default),
+		TEST(a_column_that_an_entry_cannot_have_is_damage),
 		TEST(single_values_behind_the_key_are_included),
 	};
 

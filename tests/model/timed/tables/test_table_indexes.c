@@ -811,6 +811,44 @@ read_format(struct timed *t, struct step *s)
 	return tuple_next_u64(&r, &s->number);
 }
 
+static enum status
+draw_definition(struct timed *t, struct step *s)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf space = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf drawn = BUF_INIT(10000);
+	struct kv_future *record;
+	struct str value, tail;
+
+	buf_append_str(&space, t->db->prefix);
+	tuple_put_u64(&space, INDEX_SPACE_DEFS);
+	index_key_def(&key, t->db, table_index_named(t->db, STR("i"))->number);
+	tail = str_skip(buf_str(&key), space.len);
+	record = kv_get(t->tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(record));
+	assert_true(kv_future_value(record, &value));
+	assert_true(t->db->kind->draw_pair(t->db, INDEX_SPACE_DEFS, tail, value, &drawn));
+	snprintf(s->found, sizeof(s->found), "%.*s", STR_ARG(buf_str(&drawn)));
+	/* Another pair of that subspace. */
+	tuple_put_u64(&key, 1);
+	tail = str_skip(buf_str(&key), space.len);
+	assert_false(t->db->kind->draw_pair(t->db, INDEX_SPACE_DEFS, tail, value, &drawn));
+	return STATUS_OK;
+}
+
+static void
+a_definition_is_drawn(void **arg)
+{
+	struct fixture *f = *arg;
+	struct step s = { .f = f, .run = draw_definition };
+	char wanted[32];
+
+	snprintf(wanted, sizeof(wanted),
+		 "index %llu: ", (unsigned long long)create_index(f, false, false));
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_true(str_starts_with(str_from_cstr(s.found), str_from_cstr(wanted)));
+}
+
 /* A frond that knows nothing of paths takes the format for a newer one's, and not for damage. */
 static void
 only_paths_raise_the_format(void **arg)
@@ -919,6 +957,7 @@ main(void)
 		TEST(a_path_leads_into_documents),
 		TEST(a_path_has_steps_and_leads_into_a_document),
 		TEST(only_paths_raise_the_format),
+		TEST(a_definition_is_drawn),
 		cmocka_unit_test(names_have_letters_digits_and_underscores),
 	};
 

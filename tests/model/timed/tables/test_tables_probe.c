@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "catalog/store_format.h"
+#include "kv/keyspace.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/tables_int.h"
@@ -707,6 +708,43 @@ a_schema_that_cannot_be_read_is_named(void **state)
 }
 
 static enum status
+keyspace_damage_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(100);
+
+	(void)arg;
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_KEYSPACES);
+	tuple_put_str(&key, STR("ks"));
+	TRY(buf_status(&key));
+	return kv_set(tx, buf_str(&key), STR("damaged"));
+}
+
+static enum status
+keyspace_read_body(struct kv_tx *tx, void *arg)
+{
+	struct arena *arena = arena_new(1024 * 1024);
+	struct table_keyspace ks;
+	enum status status;
+
+	assert_non_null(arena);
+	status = table_keyspace_read(tx, STR("ks"), arena, &ks, arg);
+	arena_free(arena);
+	return status;
+}
+
+static void
+a_keyspace_that_cannot_be_read_is_named(void **state)
+{
+	struct world *w = *state;
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(w->store, keyspace_damage_body, NULL, NULL, &err), STATUS_OK);
+	assert_int_equal(kv_run(w->store, keyspace_read_body, &err, NULL, &err), STATUS_CORRUPT);
+	assert_string_equal(err.text, "the keyspace \"ks\" cannot be read");
+}
+
+static enum status
 alter_failing_body(struct kv_tx *tx, void *arg)
 {
 	const struct table_property properties[] = { { STR("durable_writes"), STR("false") } };
@@ -758,6 +796,48 @@ a_keyspace_is_altered_or_memory_has_ended(void **state)
 }
 
 static void
+a_row_has_elements_of_bytes(void **state)
+{
+	static const struct table_schema schema = {
+		.columns = msgs_columns, .column_count = 1, .key_count = 1, .hash_count = 1
+	};
+	struct doc_scalar k = number(1);
+	const struct table_place beside = { .key = &k, .key_count = 1 };
+	AUTO(buf_release) struct buf tail = BUF_INIT(64);
+	struct arena *arena = arena_new(4096);
+	struct table_place place;
+	size_t len;
+
+	(void)state;
+	tuple_put_u64(&tail, 3);
+	tuple_put_u64(&tail, 3);
+	assert_int_equal(table_place_row(&schema, buf_str(&tail), arena, &place, &len),
+			 STATUS_CORRUPT);
+	assert_int_equal(table_place_row_beside(&schema, &beside, buf_str(&tail), arena, &place),
+			 STATUS_CORRUPT);
+	arena_free(arena);
+}
+
+/* Those of which pieces can be put together: texts and bytes. */
+static void
+a_value_in_pieces_has_a_kind_that_can_be(void **state)
+{
+	(void)state;
+	for (enum doc_kind kind = DOC_NULL; kind <= DOC_DURATION; kind++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(64);
+		const struct timed_cell cell = {
+			.type = TIMED_LEAF, .write_us = 1, .piece_bytes = 7, .piece_kind = kind
+		};
+		struct timed_cell got;
+
+		timed_cell_put(&cell, &value);
+		assert_int_equal(timed_cell_parse(buf_str(&value), &got, NULL),
+				 kind == DOC_TEXT || kind == DOC_BYTES ? STATUS_OK
+								       : STATUS_CORRUPT);
+	}
+}
+
+static void
 a_key_ends_behind_the_number_of_a_piece(void **state)
 {
 	AUTO(buf_release) struct buf rest = BUF_INIT(64);
@@ -781,6 +861,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_ends_behind_the_number_of_a_piece),
+		cmocka_unit_test(a_row_has_elements_of_bytes),
+		cmocka_unit_test(a_value_in_pieces_has_a_kind_that_can_be),
+		cmocka_unit_test_setup_teardown(a_keyspace_that_cannot_be_read_is_named, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_schema_that_cannot_be_read_is_named, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_keyspace_is_altered_or_memory_has_ended, setup,
