@@ -1,6 +1,6 @@
 /*
  * The past of items: random operations, by clocks that step back, against all versions of a model;
- * and a database that has lost its schema.
+ * listings, and a database that has lost its schema.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* Lists and sorted sets as queues: what pops read, and that they step over nothing that is gone. */
+/*
+ * Lists and sorted sets as queues: what pops read, and that they step over nothing that is gone.
+ * What draws, pages and parts of values read.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -506,6 +506,53 @@ a_range_of_rows_with_a_history_goes_in_bounded_transactions(void **state)
 	verified_none(f->store);
 }
 
+enum {
+	DATABASES = 110, /* more than a page of names that the sweep reads */
+	DATABASES_A_TX = 11,
+	MOMENTS_MOST = 100 * DATABASES, /* that a sweep of all of them asks for */
+};
+
+static enum status
+create_many_body(struct kv_tx *tx, void *arg)
+{
+	struct timed_key_column key[] = { { .name = STR("a") } };
+	const struct timed_schema schema = { key, 1, 1, NULL, 0 };
+	const unsigned *first = arg;
+	char name[16];
+
+	for (unsigned i = *first; i < *first + DATABASES_A_TX; i++) {
+		(void)snprintf(name, sizeof(name), "db%03u", i);
+		TRY(timed_create(tx, str_from_cstr(name), &schema, 0, NULL));
+	}
+	return STATUS_OK;
+}
+
+static unsigned moments;
+
+static uint64_t
+counted_now(void *arg)
+{
+	assert_true(++moments < MOMENTS_MOST);
+	return fixture_now(arg);
+}
+
+static void
+the_sweep_comes_by_all_databases(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned first = 0; first < DATABASES; first += DATABASES_A_TX)
+		assert_int_equal(kv_run(f->store, create_many_body, &first, NULL, &f->err),
+				 STATUS_OK);
+	/* Its name is behind all of theirs. */
+	must(f, (struct op){ OP_PUT, ROW("short", "u", 1), COLUMN(1), ONE(number(1)) });
+	f->now_ms += 5001;
+	moments = 0;
+	f->clock.now_ms = counted_now;
+	(void)sweep_all(f);
+	assert_int_equal(stored(f, "short", SPACE_ROWS), 0);
+}
+
 static void
 a_default_that_is_changed_counts_for_what_is_there(void **state)
 {
@@ -1068,6 +1115,7 @@ main(void)
 		CASE(deleting_reads_nothing_and_writing_only_the_clock),
 		CASE(a_range_of_rows_is_deleted_without_reading_it),
 		CASE(a_range_of_rows_with_a_history_goes_in_bounded_transactions),
+		CASE(the_sweep_comes_by_all_databases),
 		CASE(a_default_that_is_changed_counts_for_what_is_there),
 		CASE(what_is_written_again_is_not_removed),
 		CASE(what_has_expired_is_hidden_at_once_and_removed_later),

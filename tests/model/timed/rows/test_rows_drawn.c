@@ -1,4 +1,4 @@
-/* What inspect draws of rows, and of those that are asked for by what it draws of them. */
+/* What inspect draws of rows and values, and of rows asked for by what it draws of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
  * What operations on tables answer when a call of the store fails, when their memory ends and when
- * what they read is damaged; by what they conflict; and what a check finds (probe.h).
+ * what they read is damaged; by what they conflict; and what a check finds (probe.h). How damage
+ * is named.
  */
 #include <setjmp.h>
 #include <stdarg.h>
