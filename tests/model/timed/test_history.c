@@ -453,6 +453,7 @@ weigh_run(struct timed *t, struct arena *arena, void *arg)
 	bool more;
 
 	(void)arena;
+	TRY(timed_now(t));
 	TRY(timed_weigh(t, &done, &more));
 	*(bool *)arg = done > 0;
 	return STATUS_OK;
@@ -477,6 +478,88 @@ a_body_is_weighed_once(void **state)
 	assert_int_equal(items_commit(tx), STATUS_TX_CONFLICT);
 	items_must(f, weigh_run, &done);
 	assert_false(done);
+	items_verify(f);
+}
+
+/* What went before bytes were bounded, which is listed first. */
+static void
+a_body_is_listed_once(void **state)
+{
+	struct items *f = *state;
+	struct kv_tx *tx;
+	bool done = true;
+
+	history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS });
+	items_sweep(f);
+	items_must(f, write_long_run, NULL);
+	items_must(f, write_run, NULL);
+	history_set(f, BOUNDED);
+	arena_clear(f->arena);
+	tx = items_open(f, false, weigh_run, &done);
+	assert_true(done);
+	items_must(f, weigh_run, &done);
+	assert_int_equal(items_commit(tx), STATUS_TX_CONFLICT);
+	items_sweep(f);
+	items_verify(f);
+}
+
+enum {
+	LARGE_BODIES = 2,
+	LARGE_BODY_BYTES = 1200 * 1000, /* more than are weighed by one transaction */
+};
+
+static enum status
+write_large_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const unsigned *which = arg;
+	struct str bytes = { arena_zalloc(arena, LARGE_BODY_BYTES), LARGE_BODY_BYTES };
+	struct timed_item item;
+
+	TRY(timed_item_open(t, arena_printf(arena, "large%u", *which), arena, &item));
+	return timed_value_set(&item, bytes, (struct timed_expiry){ 0 });
+}
+
+static enum status
+delete_large_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const unsigned *which = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, arena_printf(arena, "large%u", *which), arena, &item));
+	return timed_item_delete(&item);
+}
+
+static enum status
+weigh_some_run(struct timed *t, struct arena *arena, void *arg)
+{
+	uint64_t *done = arg;
+	bool more;
+
+	(void)arena;
+	*done = 0;
+	TRY(timed_now(t));
+	return timed_weigh(t, done, &more);
+}
+
+static void
+large_bodies_are_weighed_in_slices(void **state)
+{
+	struct items *f = *state;
+	uint64_t done;
+
+	history_set(f, BOUNDED);
+	items_sweep(f);
+	for (unsigned i = 0; i < LARGE_BODIES; i++) {
+		items_must(f, write_large_run, &i);
+		items_must(f, delete_large_run, &i);
+	}
+	items_must(f, weigh_some_run, &done);
+	assert_int_equal(done, 1);
+	items_must(f, weigh_some_run, &done);
+	assert_int_equal(done, 2);
+	items_must(f, weigh_some_run, &done);
+	items_must(f, weigh_some_run, &done);
+	assert_int_equal(done, 0);
 	items_verify(f);
 }
 
@@ -607,6 +690,8 @@ main(void)
 		WITH_STORE(bytes_of_a_history_that_there_is_can_be_bounded),
 		WITH_STORE(a_history_refuses_bounds_that_make_no_sense),
 		WITH_STORE(a_body_is_weighed_once),
+		WITH_STORE(a_body_is_listed_once),
+		WITH_STORE(large_bodies_are_weighed_in_slices),
 		WITH_STORE(a_listing_is_refused_where_an_item_is_not_known),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 		WITH_STORE(database_whose_schema_is_gone_is_damaged),

@@ -24,6 +24,8 @@ enum {
 	PIECES_BYTES = TIMED_RECORD_BYTES + 100,
 };
 
+#define COUNT(ops) (sizeof(ops) / sizeof((ops)[0]))
+
 #define OF(key, name)                                                                              \
 	static enum status name##_of(struct probe *p)                                              \
 	{                                                                                          \
@@ -806,7 +808,38 @@ stream_stray_group(struct probe *p, struct timed *t, struct timed_item *item)
 	return timed_groups_page(item, (struct str){ 0 }, GROUPS, &page);
 }
 
+static enum status
+stream_find(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_entry entries[] = { { .id = { 5, 0 } }, { .id = { 500, 0 } } };
+
+	(void)t;
+	TRY(timed_stream_find(item, entries, COUNT(entries)));
+	for (size_t i = 0; i < COUNT(entries); i++) {
+		buf_printf(&p->said, "%zu", entries[i].count);
+		for (size_t k = 0; k < entries[i].count; k++)
+			say(p, entries[i].fields[k]);
+	}
+	return STATUS_OK;
+}
+
+/* Also of a stream that is not there. */
+static enum status
+stream_find_none(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_entry entry = { .id = { 5, 0 }, .count = 1 };
+
+	(void)p;
+	(void)t;
+	TRY(timed_stream_find(item, &entry, 1));
+	assert_int_equal(entry.count, 0);
+	assert_null(entry.fields);
+	return STATUS_OK;
+}
+
 OF("x", stream_get)
+OF("x", stream_find)
+OF("none", stream_find_none)
 OF("x", stream_add)
 OF("x", stream_range)
 OF("x", stream_delete)
@@ -816,6 +849,9 @@ OF("x", stream_stray_group)
 
 static const struct probe_op of_streams[] = {
 	{ "get a stream", stream_get_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/~O~" },
+	{ "find in a stream", stream_find_of,
+	  "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOC~C 3: C/CNCOC~" },
+	{ "find in none", stream_find_none_of, "ok, conflicts 1 0+0; 1: C/O" },
 	{ "add to a stream", stream_add_of, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC 3: C/O" },
 	{ "range of a stream", stream_range_of,
 	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOC~C 3-6: C/CNCOC~" },
@@ -942,8 +978,6 @@ fill_values(struct timed *t, struct world *w)
 static world_fill *const fills[] = {
 	fill_hash, fill_sets, fill_list, fill_stream, fill_values,
 };
-
-#define COUNT(ops) (sizeof(ops) / sizeof((ops)[0]))
 
 static int
 setup(void **state)

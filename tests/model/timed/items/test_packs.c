@@ -475,6 +475,33 @@ members_of_a_pack_are_in_their_order(void **state)
 	}
 }
 
+/* And nothing is read behind it: sanitizers look at that. */
+static void
+a_pack_that_is_cut_is_damage(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		AUTO(buf_release) struct buf bytes = BUF_INIT(TIMED_PACK_BYTES);
+		struct timed_pack pack = { .type = types[i], .count = 1 }, read;
+
+		pack.members[0] = (struct timed_pack_member){ .name = STR(""),
+							      .value = STR(""),
+							      .write_us = LATER_US };
+		timed_pack_put(&pack, &bytes);
+		assert_int_equal(buf_status(&bytes), STATUS_OK);
+		assert_int_equal(timed_pack_parse(types[i], buf_str(&bytes), &read), STATUS_OK);
+		for (size_t len = 1; len < bytes.len; len++) {
+			char *cut = malloc(len);
+
+			assert_non_null(cut);
+			memcpy(cut, bytes.ptr, len);
+			assert_int_equal(timed_pack_parse(types[i], str_of(cut, len), &read),
+					 STATUS_CORRUPT);
+			free(cut);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -497,6 +524,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_check_finds_members_that_cannot_be, items_setup,
 						items_teardown),
 		cmocka_unit_test(members_of_a_pack_are_in_their_order),
+		cmocka_unit_test(a_pack_that_is_cut_is_damage),
 		cmocka_unit_test(a_zero_of_two_bytes_is_no_type),
 		cmocka_unit_test_setup_teardown(a_key_has_bounded_bytes, items_setup,
 						items_teardown),
