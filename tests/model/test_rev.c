@@ -1,6 +1,7 @@
-/* Revision identifiers, their hashes, and Sequences. */
+/* Revision identifiers, their hashes, Sequences; roots of local documents. */
 #include "fixture.h"
 
+#include "model/revisioned/local_root.h"
 #include "model/revisioned/revision.h"
 
 static struct arena *arena;
@@ -93,6 +94,44 @@ a_hash_that_no_etag_can_show_is_refused(void **state)
 			 STATUS_INVALID);
 	assert_int_equal(rev_hash_parse(STR("x"), arena, &hash), STATUS_OK);
 	assert_true(str_eq(hash, STR("x")));
+}
+
+/* Its value. */
+static enum status
+local_root_again(const struct rev_local_root *root, struct buf *value, struct rev_local_root *ret)
+{
+	rev_local_root_put(value, root);
+	return rev_local_root_read(buf_str(value), ret, NULL);
+}
+
+static void
+a_root_of_a_local_document_is_nothing_but_what_was_written(void **state)
+{
+	static const struct rev_local_root roots[] = {
+		{ .form = DOC_FORM_EXPLODED, .rev = 1 },
+		{ .form = DOC_FORM_PACKED, .rev = 2, .packed = STR("{}") },
+		{ .form = DOC_FORM_CHUNKED, .rev = 3, .text_bytes = DOC_LIMIT_MAX_BYTES },
+	};
+	const struct rev_local_root too_long = { .form = DOC_FORM_CHUNKED,
+						 .rev = 3,
+						 .text_bytes = DOC_LIMIT_MAX_BYTES + 1 };
+	AUTO(buf_release) struct buf value = BUF_INIT(1024);
+	struct rev_local_root read;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		assert_int_equal(local_root_again(&roots[i], &value, &read), STATUS_OK);
+		assert_int_equal(read.form, roots[i].form);
+		assert_int_equal(read.rev, roots[i].rev);
+		assert_true(str_eq(read.packed, roots[i].packed));
+		assert_int_equal(read.text_bytes, roots[i].text_bytes);
+		for (size_t len = 0; len < value.len; len++)
+			assert_int_equal(rev_local_root_read(str_of(value.ptr, len), &read, NULL),
+					 STATUS_CORRUPT);
+		tuple_put_u64(&value, 0);
+		assert_int_equal(rev_local_root_read(buf_str(&value), &read, NULL), STATUS_CORRUPT);
+	}
+	assert_int_equal(local_root_again(&too_long, &value, &read), STATUS_CORRUPT);
 }
 
 static void
@@ -195,6 +234,7 @@ main(void)
 		cmocka_unit_test(revisions_are_read_and_written),
 		cmocka_unit_test(what_is_no_revision_is_refused),
 		cmocka_unit_test(a_hash_that_no_etag_can_show_is_refused),
+		cmocka_unit_test(a_root_of_a_local_document_is_nothing_but_what_was_written),
 		cmocka_unit_test(winners_are_live_then_long_then_great),
 		cmocka_unit_test(hashes_are_couchdbs),
 		cmocka_unit_test(hashes_differ_by_parent),
