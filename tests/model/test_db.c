@@ -546,6 +546,39 @@ limit_set(struct kv_tx *tx, void *arg)
 	return rev_limit_set(tx, c->f->db, c->number, &c->err);
 }
 
+/* A description with others is damaged. */
+static void
+options_that_no_database_has_are_corrupt(void **state)
+{
+	static const struct {
+		unsigned option;
+		uint64_t value;
+		enum status status;
+	} cases[] = {
+		{ REV_OPTION_SCHEME, REV_SCHEME_EXPLODED, STATUS_OK },
+		{ REV_OPTION_SCHEME, REV_SCHEME_PACKED, STATUS_OK },
+		{ REV_OPTION_SCHEME, 0, STATUS_CORRUPT },
+		{ REV_OPTION_SCHEME, REV_SCHEME_PACKED + 1, STATUS_CORRUPT },
+		{ REV_OPTION_REVS_LIMIT, 0, STATUS_CORRUPT },
+		{ REV_OPTION_REVS_LIMIT, 1, STATUS_OK },
+		{ REV_OPTION_REVS_LIMIT, REV_LIMIT_MAX, STATUS_OK },
+		{ REV_OPTION_REVS_LIMIT, REV_LIMIT_MAX + 1, STATUS_CORRUPT },
+		{ REV_OPTION_PARTITIONED, 1, STATUS_OK },
+		{ REV_OPTION_PARTITIONED, 2, STATUS_CORRUPT },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t options[CATALOG_OPTIONS];
+
+		memcpy(options, f->db->options, sizeof(options));
+		options[cases[i].option] = cases[i].value;
+		if (f->db->kind->check_options(options) != cases[i].status)
+			fail_msg("option %u is %llu", cases[i].option,
+				 (unsigned long long)cases[i].value);
+	}
+}
+
 static void
 revs_limit_has_bounds(void **state)
 {
@@ -712,6 +745,7 @@ main(void)
 		TEST(names_are_listed_in_order_and_in_pages),
 		TEST(settings_are_kept),
 		TEST(revs_limit_has_bounds),
+		TEST(options_that_no_database_has_are_corrupt),
 		TEST(local_documents_count_their_revisions),
 		TEST(local_documents_are_listed_without_their_leaves),
 	};
