@@ -161,7 +161,7 @@ put_number(struct json_input *in)
 {
 	int64_t n;
 
-	if (!in->r.is_integer || !str_to_i64(in->r.text, &n))
+	if (!str_to_i64(in->r.text, &n))
 		put(in, &BSON_OF_DOUBLE(doc_number_double(in->r.text)));
 	else if (n >= INT32_MIN && n <= INT32_MAX)
 		put(in, &BSON_OF_INT32(n));
