@@ -178,6 +178,29 @@ each_mistake_is_refused(void **state)
 		       "code with scope of another length than it says");
 }
 
+/* Not even the NUL that is counted: its text would have a length of -1. */
+static void
+a_string_of_no_bytes_is_not_read(void **state)
+{
+	const struct str texts[] = {
+		BYTES("\x0f\0\0\0\x02"
+		      "a\0\0\0\0\0\x0a"
+		      "b\0\0"),
+		BYTES("\x15\0\0\0\x0f"
+		      "a\0\x0d\0\0\0\0\0\0\0\x05\0\0\0\0\0"),
+	};
+	struct bson_element e;
+	struct bson_iter i;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(texts) / sizeof(texts[0]); n++) {
+		assert_invalid(texts[n], "a string of no bytes");
+		bson_iter_begin(&i, texts[n]);
+		assert_false(bson_iter_read(&i, &e));
+		assert_true(i.damaged);
+	}
+}
+
 static void
 nesting_has_a_limit(void **state)
 {
@@ -246,6 +269,18 @@ values_are_found_by_name_and_path(void **state)
 	assert_false(bson_find_path(doc, STR("a.b"), &v));
 	assert_false(bson_find_path(doc, STR("b."), &v));
 	assert_false(bson_find(doc, STR("c"), NULL));
+	assert_true(bson_find_nested(doc, STR("b.0"), &v) && v.type == BSON_NULL);
+	assert_true(bson_find_nested(doc, STR("b.c"), &v) && v.type == BSON_ARRAY);
+	assert_false(bson_find_nested(doc, STR("b.c.0"), &v));
+	assert_false(bson_find_nested(doc, STR("a.b"), &v));
+	assert_false(bson_find_nested(doc, STR("b.d"), &v));
+	assert_int_equal(bson_count(bson_find_document(doc, STR("b"))), 2);
+	assert_true(bson_is_empty(bson_find_document(doc, STR("a"))));
+	assert_true(bson_is_empty(bson_find_document(doc, STR("d"))));
+	assert_true(bson_find_true(doc, STR("a")) && bson_find_true(doc, STR("b")));
+	assert_false(bson_find_true(doc, STR("d")));
+	assert_true(bson_find_path(doc, STR("b"), &v));
+	assert_false(bson_find_true(bson_text(&v), STR("0")));
 	assert_true(bson_is_empty(BSON_EMPTY));
 	assert_int_equal(bson_check(BSON_EMPTY, NULL), STATUS_OK);
 	assert_false(bson_is_empty(doc));
@@ -290,6 +325,8 @@ numbers_are_integers_where_they_are(void **state)
 		assert_true(bson_to_int64(&yes[i], &n) && n == as[i]);
 	for (size_t i = 0; i < 6; i++)
 		assert_false(bson_to_int64(&no[i], &n));
+	assert_true(bson_is_true(&BSON_OF_INT32(-1)) && bson_is_true(&BSON_OF_INT64(1)));
+	assert_false(bson_is_true(&BSON_OF_INT32(0)) || bson_is_true(&BSON_OF_INT64(0)));
 	assert_true(bson_is_true(&BSON_OF_DOUBLE(NAN)));
 	assert_true(bson_is_true(&BSON_OF_STRING(STR(""))));
 	assert_false(bson_is_true(&BSON_OF_DOUBLE(-0.0)));
@@ -354,6 +391,7 @@ main(void)
 		cmocka_unit_test(documents_come_back_bit_for_bit),
 		cmocka_unit_test(damaged_documents_are_refused_as_libbson_does),
 		cmocka_unit_test(each_mistake_is_refused),
+		cmocka_unit_test(a_string_of_no_bytes_is_not_read),
 		cmocka_unit_test(nesting_has_a_limit),
 		cmocka_unit_test(values_are_found_by_name_and_path),
 		cmocka_unit_test(types_have_mongodb_s_names),

@@ -65,9 +65,10 @@ texts_come_back_as_the_specification_writes_them(void **state)
 static void
 what_is_no_number_is_refused(void **state)
 {
-	static const char *const texts[] = { "",      " 1",  "1 ",   "e1", "1e", "1e+",
-					     "1.2.3", "--1", "1,2",  ".",  "+",  "Infinit",
-					     "1e1.5", "0x1", "nan1", "in" };
+	static const char *const texts[] = { "",    " 1",      "1 ",    "e1",  "1e",
+					     "1e+", "1.2.3",   "--1",   "1,2", ".",
+					     "+",   "Infinit", "1e1.5", "0x1", "nan1",
+					     "in",  "1e:",     "1e1:",  "1e/" };
 	struct bson_decimal d;
 
 	(void)state;

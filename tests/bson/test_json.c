@@ -78,6 +78,12 @@ every_type_has_its_form(void **state)
 		     "{\"a\":2147483648}");
 	assert_reads("{\"a\":{\"$numberDouble\":\"-0.0\"}}", "{\"a\":{\"$numberDouble\":\"-0.0\"}}",
 		     "{\"a\":-0.0}");
+	assert_reads("{\"a\":-2147483649}", "{\"a\":{\"$numberLong\":\"-2147483649\"}}",
+		     "{\"a\":-2147483649}");
+	assert_reads("{\"a\":2147483647}", "{\"a\":{\"$numberInt\":\"2147483647\"}}",
+		     "{\"a\":2147483647}");
+	assert_reads("{\"a\":-2147483648}", "{\"a\":{\"$numberInt\":\"-2147483648\"}}",
+		     "{\"a\":-2147483648}");
 	assert_reads("{\"a\":1e2}", "{\"a\":{\"$numberDouble\":\"100.0\"}}", "{\"a\":100.0}");
 	assert_reads("{\"a\":{\"$date\":\"2012-12-24T12:15:30.501Z\"}}",
 		     "{\"a\":{\"$date\":{\"$numberLong\":\"1356351330501\"}}}",
@@ -114,6 +120,7 @@ mistakes_are_refused(void **state)
 		"{\"a\":{\"$numberInt\":\"2147483648\"}}",
 		"{\"a\":{\"$numberLong\":\"x\"}}",
 		"{\"a\":{\"$numberDouble\":\"1x\"}}",
+		"{\"a\":{\"$numberDouble\":\"\"}}",
 		"{\"a\":{\"$numberDecimal\":\"12345678901234567890123456789012345\"}}",
 		"{\"a\":{\"$date\":\"2012-13-24T12:15:30Z\"}}",
 		"{\"a\":{\"$binary\":{\"base64\":\"!\",\"subType\":\"00\"}}}",
@@ -121,6 +128,9 @@ mistakes_are_refused(void **state)
 		"{\"a\":{\"$uuid\":\"73ffd26444b34c6990e8e7d1dfc035d4\"}}",
 		"{\"a\":{\"$timestamp\":{\"t\":-1,\"i\":1}}}",
 		"{\"a\":{\"$regularExpression\":{\"pattern\":\"\\u0000\",\"options\":\"\"}}}",
+		"{\"a\":{\"$regularExpression\":{\"pattern\":\"\",\"options\":\"\\u0000\"}}}",
+		"{\"a\":{\"$regularExpression\":{\"pattern\":\"\",\"pattern\":\"\"}}}",
+		"{\"a\":{\"$regularExpression\":{\"options\":\"\",\"options\":\"\"}}}",
 		"{\"a\":{\"$minKey\":\"1\"}}",
 		"{\"a\\u0000b\":1}",
 		"{\"a\":{\"$code\":\"f\",\"$scope\":1}}",
@@ -157,6 +167,28 @@ nesting_in_text_has_the_same_limit(void **state)
 			buf_append_byte(&text, '}');
 		assert_int_equal(bson_json_read(buf_str(&text), &out, NULL),
 				 depth == BSON_DEPTH ? STATUS_OK : STATUS_JSON_DEPTH);
+	}
+	buf_release(&text);
+	buf_release(&out);
+}
+
+/* Scopes are read each by a call inside of that for the one around. */
+static void
+scopes_are_inside_each_other_up_to_a_limit(void **state)
+{
+	struct buf text = BUF_INIT(TEST_BYTES), out = BUF_INIT(TEST_BYTES);
+
+	(void)state;
+	for (int scopes = 8; scopes <= 9; scopes++) {
+		buf_clear(&text);
+		buf_clear(&out);
+		for (int i = 0; i < scopes; i++)
+			buf_append_cstr(&text, "{\"a\":{\"$code\":\"f\",\"$scope\":");
+		buf_append_cstr(&text, "{}");
+		for (int i = 0; i < scopes; i++)
+			buf_append_cstr(&text, "}}");
+		assert_int_equal(bson_json_read(buf_str(&text), &out, NULL),
+				 scopes == 8 ? STATUS_OK : STATUS_INVALID);
 	}
 	buf_release(&text);
 	buf_release(&out);
@@ -228,9 +260,21 @@ dates_are_iso_8601(void **state)
 		{ "1969-12-31T23:30:00.000-0030", 0, "1970-01-01T00:00:00Z" },
 		{ "0000-01-01T00:00:00Z", -62167219200000, NULL },
 		{ "1900-02-28T00:00:00.123456Z", -2203977599877, NULL },
+		{ "1970-01-01T00:00:00.123456789Z", 123, NULL },
+		{ "1970-01-01T23:59:00+23:59", 0, NULL },
 	};
 	static const char *const wrong[] = { "1900-02-29T00:00:00Z",
 					     "2012-12-24T12:15:30",
+					     "2012-00-24T12:15:30Z",
+					     "2012-12-00T12:15:30Z",
+					     "2012-12-24T12:60:30Z",
+					     "2012-12-24T12:15:60Z",
+					     "2012-12-24T12:15:30.1234567890Z",
+					     "2012-12-24T12:15:30*01:00",
+					     "2012-12-24T12:15:30+24:00",
+					     "2012-12-24T12:15:30+01:60",
+					     "2012-12-24T12:15:30+01:000",
+					     "2012-12-24T12:15:30+010000",
 					     "2012-12-24 12:15:30Z",
 					     "2012-12-24T24:00:00Z",
 					     "2012-12-24T12:15:30.Z",
@@ -271,6 +315,7 @@ main(void)
 		cmocka_unit_test(older_forms_are_read),
 		cmocka_unit_test(mistakes_are_refused),
 		cmocka_unit_test(nesting_in_text_has_the_same_limit),
+		cmocka_unit_test(scopes_are_inside_each_other_up_to_a_limit),
 		cmocka_unit_test(documents_and_their_texts_agree_with_libbson),
 		cmocka_unit_test(dates_are_iso_8601),
 	};

@@ -83,7 +83,10 @@ names_that_javascript_would_move_are_in_an_array(void **state)
 	assert_writes("{\"b\":true,\"1\":{\"a\":null}}", true,
 		      "[\"\\u0001O\",\"b\",true,\"1\",{\"a\":null}]");
 	assert_writes("{\"__proto__\":true}", true, "[\"\\u0001O\",\"__proto__\",true]");
+	assert_writes("{\"10\":true}", true, "[\"\\u0001O\",\"10\",true]");
 	assert_writes("{\"1a\":true}", true, "{\"1a\":true}");
+	assert_writes("{\"1-\":true}", true, "{\"1-\":true}");
+	assert_writes("{\"\":true}", true, "{\"\":true}");
 }
 
 static void
@@ -92,6 +95,11 @@ answers_are_values(void **state)
 	(void)state;
 	assert_reads("1", "{\"$numberDouble\":\"1.0\"}");
 	assert_reads("\"x\"", "\"x\"");
+	assert_reads("[true,false,null]", "[true,false,null]");
+	assert_reads("\"\\u0001i2147483647\"", "{\"$numberInt\":\"2147483647\"}");
+	assert_reads("\"\\u0001i-2147483648\"", "{\"$numberInt\":\"-2147483648\"}");
+	assert_reads("\"\\u0001l5\"", "{\"$numberLong\":\"5\"}");
+	assert_reads("\"\\u0001d5\"", "{\"$date\":{\"$numberLong\":\"5\"}}");
 	assert_reads("{\"2\":\"\\u0001i1\",\"1\":[]}", "{\"2\":{\"$numberInt\":\"1\"},\"1\":[]}");
 	assert_reads("\"\\u0001s\\u0001\"", "\"\\u0001\"");
 	assert_reads("\"\\u0001f-0\"", "{\"$numberDouble\":\"-0.0\"}");
@@ -105,14 +113,25 @@ static void
 what_no_worker_of_ours_answers_is_refused(void **state)
 {
 	static const char *const wrong[] = {
-		"\"\\u0001\"",          "\"\\u0001q\"",
-		"\"\\u0001o12\"",       "\"\\u0001i4294967296\"",
-		"\"\\u0001lx\"",        "\"\\u0001t-1\"",
-		"\"\\u0001nx\"",        "\"\\u0001fx\"",
-		"\"\\u0001b0\"",        "\"\\u0001b00x\"",
-		"\"\\u0001b02AAAA\"",   "\"\\u0001ri/a\\u0000\"",
-		"\"\\u0001x\"",         "\"\\u0001xAQ==\"",
-		"\"\\u0001xDwAAAAA=\"", "{\"a\\u0000\":1}",
+		"\"\\u0001\"",
+		"\"\\u0001q\"",
+		"\"\\u0001o12\"",
+		"\"\\u0001i4294967296\"",
+		"\"\\u0001i2147483648\"",
+		"\"\\u0001i-2147483649\"",
+		"\"\\u0001r\\u0000/a\"",
+		"\"\\u0001lx\"",
+		"\"\\u0001t-1\"",
+		"\"\\u0001nx\"",
+		"\"\\u0001fx\"",
+		"\"\\u0001b0\"",
+		"\"\\u0001b00x\"",
+		"\"\\u0001b02AAAA\"",
+		"\"\\u0001ri/a\\u0000\"",
+		"\"\\u0001x\"",
+		"\"\\u0001xAQ==\"",
+		"\"\\u0001xDwAAAAA=\"",
+		"{\"a\\u0000\":1}",
 	};
 
 	(void)state;
@@ -137,6 +156,34 @@ depth_is_that_of_documents(void **state)
 	assert_int_equal(read_status(text + 1), STATUS_OK);
 }
 
+/* Whoever writes such a document has not checked it. */
+static void
+a_document_that_is_too_deep_is_not_written(void **state)
+{
+	struct buf inner = BUF_INIT(MAX_BYTES), outer = BUF_INIT(MAX_BYTES);
+	struct buf out = BUF_INIT(MAX_BYTES);
+	struct bson_builder b;
+
+	(void)state;
+	bson_builder_init(&b, &inner);
+	bson_begin(&b);
+	for (int i = 1; i < BSON_DEPTH; i++)
+		bson_begin_document(&b, STR("a"));
+	for (int i = 0; i < BSON_DEPTH; i++)
+		bson_end(&b);
+	bson_tagged_write(&out, &BSON_OF_DOCUMENT(buf_str(&inner)), true);
+	assert_int_equal(buf_status(&out), STATUS_OK);
+	bson_builder_init(&b, &outer);
+	bson_begin(&b);
+	bson_put_document(&b, STR("a"), buf_str(&inner));
+	bson_end(&b);
+	bson_tagged_write(&out, &BSON_OF_DOCUMENT(buf_str(&outer)), true);
+	assert_int_equal(buf_status(&out), STATUS_LIMIT);
+	buf_release(&inner);
+	buf_release(&outer);
+	buf_release(&out);
+}
+
 int
 main(void)
 {
@@ -146,6 +193,7 @@ main(void)
 		cmocka_unit_test(answers_are_values),
 		cmocka_unit_test(what_no_worker_of_ours_answers_is_refused),
 		cmocka_unit_test(depth_is_that_of_documents),
+		cmocka_unit_test(a_document_that_is_too_deep_is_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
