@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "catalog/chores.h"
 #include "catalog/lease.h"
 #include "kv/engine.h"
@@ -507,6 +508,27 @@ as_many_as_there_may_be_have_their_leases_and_their_turns(void **state)
 	chores_free(chores);
 }
 
+static void
+chores_that_have_no_memory_for_leases_do_not_start(void **state)
+{
+	struct fixture *f = *state;
+	struct chores *chores = chores_new(f->store);
+	struct work leased;
+	struct err err = { 0 };
+
+	assert_non_null(chores);
+	work_init(&leased, 1);
+	chores_add(chores,
+		   &(struct chore){
+			   .name = "leased", .run = work_turn, .arg = &leased, .leased = true });
+	(void)mem_fail_only(1);
+	assert_int_equal(chores_start(chores, &err), STATUS_NOMEM);
+	(void)mem_fail_only(0);
+	assert_int_equal(err.status, STATUS_NOMEM);
+	assert_int_equal(atomic_load(&leased.turns), 0);
+	chores_free(chores);
+}
+
 int
 main(void)
 {
@@ -530,6 +552,8 @@ main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			as_many_as_there_may_be_have_their_leases_and_their_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(chores_that_have_no_memory_for_leases_do_not_start,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
