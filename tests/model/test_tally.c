@@ -720,6 +720,98 @@ a_range_that_counts_wrong_does_not_keep_others_whole(void **state)
 	assert_true(ranges_of(f, REV_SUBSPACE_ALL_DOCS) >= 2 * IDS / 25 + 2);
 }
 
+/* Keys of the list of ids: "a00000", "a00001" and so on, without documents. */
+struct ids_put {
+	struct fixture *f;
+	char letter;
+	int count;
+};
+
+static enum status
+ids_put_body(struct kv_tx *tx, void *arg)
+{
+	const struct ids_put *p = arg;
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	char id[16];
+
+	for (int i = 0; i < p->count; i++) {
+		int n = snprintf(id, sizeof(id), "%c%05d", p->letter, i);
+
+		catalog_key_list(&key, p->f->db, REV_LIST_DOCS);
+		tuple_put_str(&key, str_of(id, (size_t)n));
+		TRY(catalog_key_status(&key));
+		TRY(kv_set(tx, buf_str(&key), STR("")));
+	}
+	return STATUS_OK;
+}
+
+enum {
+	WIDE = 1000,                /* keys of a range; so many begin with the same letters */
+	FIRST_IDS = 2 * WIDE + 100, /* a00000 to a02099 */
+	FOLDED_IDS = 16 * WIDE,     /* of those behind them, that one transaction looks at */
+	OTHER_IDS = FOLDED_IDS + WIDE + 600, /* b00000 to b17599 */
+	UNSEEN = OTHER_IDS - FOLDED_IDS,
+};
+
+/* Beside the first step a writer of old knowledge has counted in a range that begins before. */
+static struct kv_future *
+commit_beside_a_writer(struct kv_tx *tx)
+{
+	struct fixture *f = interrupted;
+	struct range_set ranges[] = { { f, "a02", "b02", UNSEEN }, { f, "b", "c", -UNSEEN } };
+
+	interrupted = NULL;
+	for (size_t i = 0; f && i < 2; i++)
+		assert_int_equal(kv_run(f->calm, range_set_body, &ranges[i], NULL, NULL),
+				 STATUS_OK);
+	return true_engine->commit(tx);
+}
+
+static uint64_t
+ids_before(struct fixture *f, const char *id)
+{
+	struct kv_tx *tx = fixture_begin(f);
+	struct str at = arena_printf(f->arena, "\2%s", id);
+	uint64_t n;
+
+	assert_int_equal(catalog_tally_rank(tx, f->db, REV_LIST_DOCS, at, false, &n), STATUS_OK);
+	kv_tx_free(tx);
+	return n;
+}
+
+/* What could be looked at has as many keys as are counted there, and behind it there are more. */
+static void
+a_range_that_is_looked_at_in_part_is_not_split_by_itself(void **state)
+{
+	struct fixture *f = *state;
+	struct ids_put ids[] = { { f, 'a', FIRST_IDS }, { f, 'b', OTHER_IDS } };
+	struct range_set ranges[] = { { f, "", "b", FIRST_IDS },
+				      { f, "b", "c", OTHER_IDS },
+				      { f, "c", "", -FIRST_IDS - OTHER_IDS } };
+	static struct kv_engine beside;
+	bool more = true;
+
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(kv_run(f->calm, ids_put_body, &ids[i], NULL, NULL), STATUS_OK);
+	/* As many ids as documents, none: the last range has the difference. */
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(kv_run(f->calm, range_set_body, &ranges[i], NULL, NULL),
+				 STATUS_OK);
+	true_engine = f->calm->engine;
+	beside = *true_engine;
+	beside.commit = commit_beside_a_writer;
+	interrupted = f;
+	f->calm->engine = &beside;
+	while (more)
+		assert_int_equal(catalog_tally_tend(f->calm, f->db, WIDE, &more, NULL), STATUS_OK);
+	f->calm->engine = true_engine;
+	assert_null(interrupted);
+	assert_int_equal(ids_before(f, "a02"), 2 * WIDE);
+	assert_int_equal(ids_before(f, "b03"), FIRST_IDS + 3 * WIDE);
+	assert_int_equal(ids_before(f, "b16"), FIRST_IDS + FOLDED_IDS);
+	assert_int_equal(ids_before(f, "b17"), FIRST_IDS + FOLDED_IDS + WIDE);
+}
+
 static enum status
 delete_body(struct kv_tx *tx, void *arg)
 {
@@ -916,6 +1008,7 @@ main(void)
 		TEST(database_without_ranges_is_counted_and_gets_them),
 		TEST(counts_are_moved_by_one_of_two_tenders),
 		TEST(a_range_that_counts_wrong_does_not_keep_others_whole),
+		TEST(a_range_that_is_looked_at_in_part_is_not_split_by_itself),
 		TEST(a_database_is_opened_with_its_counters_or_not_at_all),
 		TEST(deleted_database_is_not_tended),
 		TEST(ranges_go_on_under_another_incarnation),
