@@ -17,12 +17,14 @@
 #include "kv/backup.h"
 #include "kv/damage.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/embedded_int.h"
 
 enum {
 	VALUE_BYTES = 2000,
 	KEYS = 3000,
 	LOG_BYTES = 1 << 20,
 	MOMENT_US = 20 * 1000,
+	PATIENCE_MS = 10 * 1000,
 };
 
 struct place {
@@ -641,6 +643,35 @@ store_open_for_reading_is_neither_compacted_nor_backed_up(void **state)
 	kv_close(reader);
 }
 
+static void
+set_database(struct emb_store *store, rocksdb_t *db)
+{
+	assert_true(gate_close(&store->gate, clock_after_ms(PATIENCE_MS)));
+	store->db = db;
+	gate_open(&store->gate);
+}
+
+/* The store is not opened again while there is one. */
+static void
+long_uses_are_over_however_they_end(void **state)
+{
+	struct place *p = *state;
+	struct emb_store *store = (struct emb_store *)p->store;
+	rocksdb_t *db = store->db;
+
+	fill(p, 'a');
+	assert_ok(kv_compact(p->store, &p->err));
+	make_backup(p);
+	assert_int_equal(atomic_load(&store->health.long_uses), 0);
+	/* As after a failure of the disk that lasts. */
+	set_database(store, NULL);
+	assert_int_equal(kv_compact(p->store, &p->err), STATUS_UNAVAILABLE);
+	assert_int_equal(kv_backup_create(p->store, p->backups, &p->backup, &p->err),
+			 STATUS_UNAVAILABLE);
+	set_database(store, db);
+	assert_int_equal(atomic_load(&store->health.long_uses), 0);
+}
+
 #define BACKUP_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -661,6 +692,7 @@ main(void)
 		BACKUP_TEST(damaged_backup_is_refused),
 		BACKUP_TEST(a_damaged_file_is_told_of_once),
 		BACKUP_TEST(compaction_gives_back_what_was_deleted),
+		BACKUP_TEST(long_uses_are_over_however_they_end),
 		BACKUP_TEST(store_open_for_reading_is_neither_compacted_nor_backed_up),
 	};
 
