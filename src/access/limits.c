@@ -401,17 +401,22 @@ limits_leave_one(struct limits_claim *claim, uint64_t key, enum limits_of of, ui
 
 /* ---- For a request ---- */
 
-enum status
-limits_enter_address(struct limits_claim *claim, struct limits *l, struct str peer, struct err *err)
+/* The key of an address. */
+static uint64_t
+limits_address_key(struct str peer)
 {
 	struct address_block block;
 
+	address_block_of(peer, &block);
+	return limits_key(false, str_of((const char *)block.bytes, sizeof(block.bytes)));
+}
+
+enum status
+limits_enter_address(struct limits_claim *claim, struct limits *l, struct str peer, struct err *err)
+{
 	if (!limits_hold(l, LIMITS_OF_ADDRESS))
 		return STATUS_OK;
-	address_block_of(peer, &block);
-	return limits_enter(
-		claim, l, limits_key(false, str_of((const char *)block.bytes, sizeof(block.bytes))),
-		LIMITS_OF_ADDRESS, err);
+	return limits_enter(claim, l, limits_address_key(peer), LIMITS_OF_ADDRESS, err);
 }
 
 enum status
@@ -478,6 +483,32 @@ struct limits_claim *
 limits_work_under(struct limits_claim *claim)
 {
 	return task_work_for(claim);
+}
+
+static void
+limits_count_bytes_of(struct limits *l, uint64_t key, enum limits_of of, uint64_t bytes)
+{
+	struct limits_entry *entries = limits_entries(l);
+	struct limits_entry *e;
+
+	if (!entries)
+		return;
+	pthread_mutex_lock(limits_lock_of(l, key));
+	e = limits_entry_of(entries, key, true);
+	if (e)
+		entry_pay(e, LIMITS_BYTES, limits_rate_of(l, of, LIMITS_BYTES), bytes,
+			  clock_mono_ns());
+	pthread_mutex_unlock(limits_lock_of(l, key));
+}
+
+void
+limits_count_bytes(struct limits *l, const struct limits_claim *claim, struct str peer,
+		   struct str person, uint64_t bytes)
+{
+	if (!claim->address && limits_hold(l, LIMITS_OF_ADDRESS))
+		limits_count_bytes_of(l, limits_address_key(peer), LIMITS_OF_ADDRESS, bytes);
+	if (!claim->person && person.len && limits_hold(l, LIMITS_OF_PERSON))
+		limits_count_bytes_of(l, limits_key(true, person), LIMITS_OF_PERSON, bytes);
 }
 
 void

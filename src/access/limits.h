@@ -74,6 +74,13 @@ MUST_USE enum status limits_take_database(struct limits_claim *claim, enum catal
  */
 struct limits_claim *limits_work_under(struct limits_claim *claim);
 
+/*
+ * Counts bytes that have moved from or to this peer, or this person (empty: nobody), of whom the
+ * claim does not count them: those of no request.
+ */
+void limits_count_bytes(struct limits *l, const struct limits_claim *claim, struct str peer,
+			struct str person, uint64_t bytes);
+
 /* Ends the claim of a request that moved `bytes` in both directions together. */
 void limits_leave(struct limits_claim *claim, uint64_t bytes);
 

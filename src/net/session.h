@@ -77,6 +77,7 @@ struct net_session {
 	unsigned ended_slices;     /* of computing, after the peer's end, since output went last */
 	unsigned ended_most;       /* of these: NET_ENDED_SLICES, unless its protocol has less */
 	unsigned begun;            /* requests: net_session_may_begin() */
+	uint64_t taken_bytes;      /* of what came, for net_session_take_count() */
 	bool gave_back;            /* memory that was set aside for the request */
 	struct net_pace looked;    /* since the last look at others who wait for memory */
 	struct net_wait_hook hook; /* net_session_on_wait() */
@@ -174,6 +175,16 @@ static inline void
 net_session_begin_request(struct net_session *s)
 {
 	s->begun++;
+}
+
+/* How many bytes of what came were taken since the last such call, on the connection's loop. */
+static inline uint64_t
+net_session_take_count(struct net_session *s)
+{
+	uint64_t bytes = s->taken_bytes;
+
+	s->taken_bytes = 0;
+	return bytes;
 }
 
 /* None is under way: those that were begun and not asked about were no requests. */

@@ -680,6 +680,7 @@ net_stream_take(struct net_stream *s, size_t n)
 {
 	assert(n <= s->held.len - s->taken);
 	s->taken += n;
+	s->session.taken_bytes += n;
 	s->moved |= n > 0;
 }
 

@@ -29,6 +29,7 @@ clients_entry_init(struct clients_entry *e, struct clients *all, struct net_stre
 	*e = (struct clients_entry){ .clients = all, .created_ns = clock_mono_ns() };
 	e->id = atomic_fetch_add(&all->next_id, 1) + 1;
 	e->op.peer = e->peer;
+	e->op.client = e;
 	buf_init(&e->name, CLIENTS_TEXT_BYTES);
 	pthread_mutex_init(&e->lock, NULL);
 	event_init(&e->wake);

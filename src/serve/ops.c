@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/quote.h"
+#include "net/session.h"
+#include "serve/clients.h"
 #include "serve/wanted.h"
 
 /* Operations of the threads that share a shard of the metrics; on a cache line of its own. */
@@ -40,11 +42,16 @@ ops_admit(struct ops_op *op, struct str person, struct err *err)
 {
 	struct limits *limits = atomic_load_explicit(&limits_of_all, memory_order_acquire);
 
+	enum status status;
+
 	op->asked = true;
 	if (!limits)
 		return STATUS_OK;
-	TRY(limits_enter_address(&op->claim, limits, str_from_cstr(op->peer), err));
-	return person.len ? limits_enter_person(&op->claim, limits, person, err) : STATUS_OK;
+	status = limits_enter_address(&op->claim, limits, str_from_cstr(op->peer), err);
+	if (status == STATUS_OK && person.len)
+		status = limits_enter_person(&op->claim, limits, person, err);
+	op->refused |= status != STATUS_OK;
+	return status;
 }
 
 void
@@ -53,14 +60,33 @@ ops_admit_always(struct ops_op *op)
 	op->asked = true;
 }
 
+/* Counts what has moved for whom the operation's claim does not count it. */
+static void
+ops_count_bytes(const struct ops_op *op)
+{
+	struct limits *limits = atomic_load_explicit(&limits_of_all, memory_order_acquire);
+	const struct clients_entry *client = op->client;
+
+	if (limits)
+		limits_count_bytes(limits, &op->claim, str_from_cstr(op->peer),
+				   client && client->limited ? str_from_cstr(client->user)
+							     : STR(""),
+				   op->moved_bytes);
+}
+
 void
 ops_leave(struct ops_op *op)
 {
 	/* What is shown as running has not moved all of its bytes. */
 	assert(!op->link);
+	if (op->session)
+		op->moved_bytes += net_session_take_count(op->session);
+	/* What was never asked for has moved, too, such as a request too long to be read. */
+	if (op->moved_bytes && !op->refused)
+		ops_count_bytes(op);
 	limits_leave(&op->claim, op->moved_bytes);
 	op->moved_bytes = 0;
-	op->asked = false;
+	op->asked = op->refused = false;
 }
 
 /* ---- An operation ---- */

@@ -91,6 +91,7 @@ struct ops_op {
 	struct limits_claim claim;
 	uint64_t moved_bytes; /* of the requests that were asked for, and of their answers */
 	bool asked;           /* ops_admit() was called since ops_leave() */
+	bool refused;         /* and has refused some request */
 
 	/* Whether it goes on (serve/wanted.h). Its fiber's; 0 unless it runs. */
 	enum ops_ends ends;
@@ -171,14 +172,20 @@ MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err 
 /* For a request that is never refused: the first of a protocol, which does no work. */
 void ops_admit_always(struct ops_op *op);
 
-/* Counts bytes of the request or its answer. */
+/*
+ * Counts bytes of an answer, or of a request of HTTP. What a stream brings is counted when its door
+ * takes it (net_stream_take()), whatever becomes of it.
+ */
 static inline void
 ops_moved(struct ops_op *op, uint64_t bytes)
 {
 	op->moved_bytes += bytes;
 }
 
-/* The requests that were asked for are over: what has moved is paid for. */
+/*
+ * The requests that were asked for are over: what has moved is paid for, also if it was for no
+ * request that was admitted, but what alone was refused.
+ */
 void ops_leave(struct ops_op *op);
 
 /* ---- An operation: on its fiber ---- */

@@ -160,6 +160,27 @@ bytes_are_paid_for_by_waiting(void **state)
 }
 
 static void
+bytes_of_no_request_are_paid_for_by_whom_no_claim_counts(void **state)
+{
+	const struct access_settings s = { .address_bytes = 1000, .person_bytes = 1000 };
+	struct limits_claim claim = { 0 };
+	struct limits *l = *state;
+
+	limits_set(l, &s);
+	assert_int_equal(limits_enter_address(&claim, l, HERE, NULL), STATUS_OK);
+	/* The address has a request, whose end counts them. */
+	limits_count_bytes(l, &claim, HERE, STR("jan"), 2000);
+	limits_leave(&claim, 0);
+	assert_int_equal(request_of(l, &s, HERE, STR(""), 0), STATUS_OK);
+	assert_int_equal(request_of(l, &s, THERE, STR("jan"), 0), STATUS_TOO_MANY);
+	assert_int_equal(request_of(l, &s, THERE, STR("eva"), 0), STATUS_OK);
+	pass_ms(2000);
+	limits_count_bytes(l, &claim, THERE, STR(""), 2000);
+	assert_int_equal(request_of(l, &s, THERE, STR(""), 0), STATUS_TOO_MANY);
+	assert_int_equal(request_of(l, &s, HERE, STR("jan"), 0), STATUS_OK);
+}
+
+static void
 refused_requests_cost_nothing(void **state)
 {
 	const struct access_settings s = { .person_requests = 10 };
@@ -274,6 +295,7 @@ main(void)
 		T(an_address_may_ask_so_often),
 		T(a_person_is_one_from_wherever_they_come),
 		T(bytes_are_paid_for_by_waiting),
+		T(bytes_of_no_request_are_paid_for_by_whom_no_claim_counts),
 		T(refused_requests_cost_nothing),
 		T(requests_at_a_time_are_given_back),
 		T(requests_that_share_a_claim_are_one_at_a_time),

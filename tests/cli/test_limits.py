@@ -2,6 +2,8 @@
 
 import base64
 import re
+import socket
+import struct
 import urllib.request
 
 from harness import QUICK, Server, contains, equal, main, test, until
@@ -130,6 +132,35 @@ def bytes_of_mongodbs_door_and_of_couchdbs_are_paid_for_everywhere(cwd):
         contains(redis_refusal(r), "person_bytes")
         server.request("GET", "/_session", headers=BOB)
         contains(redis_refusal(other), "person_bytes")
+
+
+def sends_a_long_request(door, port):
+    """One that is longer than a stranger's may be, and is answered so when it has come."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
+        if door == "cql":  # OPTIONS
+            sock.sendall(struct.pack(">BBhBI", 4, 0, 1, 5, 1000000) + bytes(1000000))
+        else:              # HELLO, and PING
+            sock.sendall(struct.pack(">IBBHIHH", 8, 1, 0, 1, 0x46524f57, 1, 2))
+            assert sock.recv(1000)
+            sock.sendall(struct.pack(">IBBH", 1000000, 3, 0, 2) + bytes(1000000))
+        assert sock.recv(1000)
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(1000):
+            pass
+
+
+@test
+def what_is_too_long_to_be_read_is_paid_for_too(cwd):
+    for door in ("cql", "rows"):
+        (cwd / "ini").write_text("[limits]\naddress_bytes = 100000\n")
+        with Server(cwd, f"--{door}", "127.0.0.1:0", "--config", "ini", "--store", f"embedded:{door}",
+                    env={"FROND_ADMIN": "root:secret"}) as server:
+            port = int(re.search(rf"event={door} address=127\.0\.0\.1:(\d+)", server.read_log())[1])
+            equal(server.request("GET", "/")[0], 200)
+            sends_a_long_request(door, port)
+            status, answer = server.request("GET", "/")
+            equal((door, status), (door, 429))
+            contains(answer["reason"], "[limits] address_bytes, is 100000")
 
 
 @test

@@ -154,7 +154,6 @@ read_segment(struct cql_client *c)
 	n = h.length + SEGMENT_TRAILER_BYTES;
 	TRY(net_stream_read(c->stream, n, n, &c->raw));
 	status = segment_payload_read(&h, buf_str(&c->raw), &c->in);
-	ops_moved(&c->entry.op, c->raw.len);
 	return status;
 }
 
@@ -278,7 +277,6 @@ cql_input_next(struct cql_client *c, struct input_frame *ret)
 		if (status == STATUS_OK)
 			status = wait_for_bytes(c);
 		result = status == STATUS_OK ? next_frame(c, ret) : result_of(c, status);
-		ops_moved(&c->entry.op, FRAME_HEADER_BYTES + ret->body.len);
 	}
 	if (result == INPUT_FRAME)
 		result = unpack_body(c, ret);

@@ -760,9 +760,6 @@ new_flight(struct cql_client *c, const struct input_frame *f)
 		return NULL;
 	fl->r = request_of(c, f, NULL, &fl->out, &fl->op);
 	fl->r.flight = fl;
-	/* What has come of it was counted for the connection. */
-	fl->op.moved_bytes = c->entry.op.moved_bytes;
-	c->entry.op.moved_bytes = 0;
 	return fl;
 }
 
@@ -795,7 +792,6 @@ begin_flight(struct cql_client *c, const struct input_frame *f)
 		return false;
 	if (begin_flights(c, fl))
 		return true;
-	c->entry.op.moved_bytes = fl->op.moved_bytes;
 	flight_drop(c, fl);
 	return false;
 }
@@ -829,8 +825,6 @@ serve_again(struct cql_client *c, struct cql_flight *fl)
 				       .again = true,
 				       .admitted = fl->r.admitted };
 
-	c->entry.op.moved_bytes += fl->op.moved_bytes;
-	fl->op.moved_bytes = 0;
 	/* It was run, and lacked memory, which others under way may have. */
 	if (f.admitted) {
 		flights_finish(c);

@@ -633,7 +633,6 @@ serve_turn(struct mongo_client *c)
 	}
 	if (status == STATUS_INVALID)
 		metric_add(&refusals, 1);
-	ops_moved(&c->entry.op, c->in.len);
 	settle_request(&c->entry);
 	settle_buffer(&c->in);
 	settle_buffer(&c->raw);

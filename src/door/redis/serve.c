@@ -1081,8 +1081,6 @@ serve_turn(struct client *c)
 		return serve_no_input(c);
 	served = serve_input(&b, in);
 	client_send(c);
-	ops_moved(&c->entry.op, served);
-	clients_leave(&c->entry);
 	/* All was run: units refer to the arena, and to input that is consumed below. */
 	assert(!b.count);
 	arena_reset(arena, b.mark);
@@ -1090,6 +1088,7 @@ serve_turn(struct client *c)
 		return false;
 	if (client_consume(c, in, served) != STATUS_OK)
 		return serve_no_input(c);
+	clients_leave(&c->entry);
 	if (served)
 		return true;
 	if (ended)

@@ -423,7 +423,6 @@ read_frame(struct rows_client *c, struct rows_header *ret)
 	TRY(net_stream_peek(c->stream, ROWS_HEADER_BYTES, &in));
 	*ret = rows_header_read(in);
 	net_stream_take(c->stream, ROWS_HEADER_BYTES);
-	ops_moved(&c->entry.op, ROWS_HEADER_BYTES + ret->length);
 	/* Whoever does not begin with a short HELLO speaks another protocol. */
 	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > VISITOR_STRANGER_BYTES))
 		return STATUS_INVALID;
