@@ -46,7 +46,7 @@ window_begin(struct mql_stage_run *r)
 	s->key = BUF_INIT_OF(BSON_MOST_BYTES, r->run->options.part);
 	s->begun = true;
 	s->keep = mql_run_arena(r->run, r->run->options.stage_bytes);
-	s->runs = mem_zalloc((stage->count + 1) * sizeof(*s->runs));
+	s->runs = mem_zalloc(stage->count * sizeof(*s->runs));
 	if (!s->keep || !s->runs)
 		return STATUS_NOMEM;
 	for (size_t i = 0; i < stage->count; i++) {
