@@ -82,19 +82,22 @@ struct auth_client {
 	/* Called before `tx` waits for a record, so that others join the round trip; or NULL. */
 	void (*ahead)(void *arg);
 	void *ahead_arg;
-	/*
-	 * Writes a person's verifiers where the door keeps them. Called after a password was right
-	 * whose hash is weaker than the settings want, with a hash under the same salt. The record
-	 * may have changed since; a failure changes nothing for the login. NULL: hashes stay.
-	 */
-	enum status (*upgrade)(void *arg, const struct person *person,
-			       const struct verifier *verifier, const struct scram *scram);
-	void *upgrade_arg;
 	/* The headers of a proxy; ptr NULL: absent. */
 	struct str proxy_name;
 	struct str proxy_roles;
 	struct str proxy_token;
 };
+
+/*
+ * Writes a person's verifiers where they are kept. Called after a password was right whose hash is
+ * weaker than the settings want, with a hash under the same salt. The record may have changed
+ * since; a failure changes nothing for the login.
+ */
+typedef enum status auth_upgrade(const struct auth_client *client, const struct person *person,
+				 const struct verifier *verifier, const struct scram *scram);
+
+/* Before the first login: what logins of all doors call. Without it hashes stay. */
+void auth_set_upgrade(auth_upgrade *upgrade);
 
 struct auth *auth_new(void); /* NULL when out of memory */
 void auth_free(struct auth *a);
@@ -171,6 +174,8 @@ void auth_set_lockout(struct auth *a, const struct lockout_rules *rules);
  * check.
  */
 void auth_set_rounds(struct auth *a, uint64_t rounds);
+/* False: hashes stay as weak as they are. Likewise. */
+void auth_set_upgrades(struct auth *a, bool upgrades);
 
 /* Sets how long a cookie is valid. Must be called before the first check. */
 void auth_set_session(struct auth *a, uint64_t seconds);

@@ -43,6 +43,7 @@ struct auth {
 	struct auth_admin *admins[AUTH_ADMINS_LIMIT];
 	size_t count;
 	uint64_t rounds;    /* for passwords that are set from now on */
+	bool upgrades;      /* a login replaces a hash that is weaker than that */
 	uint64_t session_s; /* how long a cookie lasts */
 	uint64_t overlap_s; /* how long one of the former secret holds */
 	struct auth_former former;

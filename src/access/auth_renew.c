@@ -23,6 +23,14 @@ static struct {
 	bool taken[AUTH_RENEWALS_LIMIT];
 } renewals = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static auth_upgrade *write_upgrade;
+
+void
+auth_set_upgrade(auth_upgrade *upgrade)
+{
+	write_upgrade = upgrade;
+}
+
 /* Returns a place in the table, or -1 if that record has one already, or all are taken. */
 static int
 renewal_begin(const struct person *person)
@@ -106,7 +114,7 @@ renew_hash(const struct person *person, struct str password, const struct auth_h
 	struct scram scram;
 
 	TRY(auth_make_verifiers(password, how, &v, &scram, NULL));
-	return how->client->upgrade(how->client->upgrade_arg, person, &v, &scram);
+	return write_upgrade(how->client, person, &v, &scram);
 }
 
 static void
@@ -141,7 +149,7 @@ auth_renew(const struct auth *a, const struct auth_who *who, struct str password
 	/* A standby cannot write it; the server that it follows does, at the next login there. */
 	if (kv_follows(client->store))
 		return;
-	upgrade = client->upgrade && verifier_is_weak(&person->verifier, a->rounds);
+	upgrade = a->upgrades && write_upgrade && verifier_is_weak(&person->verifier, a->rounds);
 	if (!upgrade && person->has_scram && person->scram.salt_len == SCRAM_SALT_BYTES)
 		return;
 	at = renewal_begin(person);

@@ -24,6 +24,7 @@ auth_new(void)
 		return NULL;
 	a->hash_limits = (struct hash_queue_limits){ AUTH_HASH_THREADS, AUTH_HASH_QUEUE };
 	a->rounds = AUTH_ROUNDS;
+	a->upgrades = true;
 	a->session_s = AUTH_SESSION_SECONDS;
 	a->handlers[0] = AUTH_METHOD_BASIC;
 	a->handlers[1] = AUTH_METHOD_COOKIE;
@@ -70,6 +71,12 @@ void
 auth_set_rounds(struct auth *a, uint64_t rounds)
 {
 	a->rounds = rounds;
+}
+
+void
+auth_set_upgrades(struct auth *a, bool upgrades)
+{
+	a->upgrades = upgrades;
 }
 
 void

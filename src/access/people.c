@@ -113,6 +113,7 @@ people_auth(const struct settings *settings, struct auth **ret, struct err *err)
 	if (status == STATUS_OK) {
 		auth_set_hash_limits(auth, &limits);
 		auth_set_rounds(auth, access->iterations);
+		auth_set_upgrades(auth, access->upgrade_hashes);
 		auth_set_session(auth, access->timeout_s);
 		auth_set_overlap(auth, access->secret_overlap_s);
 		auth_set_lockout(auth, &lockout);

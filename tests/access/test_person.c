@@ -638,18 +638,19 @@ enum {
 	WANTED_ROUNDS = 10,
 };
 
-static enum status
-count_upgrade(void *arg, const struct person *person, const struct verifier *verifier,
-	      const struct scram *scram)
-{
-	unsigned *upgrades = arg;
+static unsigned upgrades;
 
+static enum status
+count_upgrade(const struct auth_client *client, const struct person *person,
+	      const struct verifier *verifier, const struct scram *scram)
+{
+	(void)client;
 	(void)scram;
 	assert_true(str_eq(person->name, STR("jan")));
 	assert_int_equal(verifier->scheme, VERIFIER_PBKDF2);
 	assert_int_equal(verifier->digest, VERIFIER_SHA256);
 	assert_int_equal(verifier->rounds, WANTED_ROUNDS);
-	++*upgrades;
+	upgrades++;
 	return STATUS_OK;
 }
 
@@ -673,16 +674,14 @@ a_login_upgrades_what_is_weaker_than_wanted(void **state)
 	};
 	struct fixture *f = *state;
 
+	auth_set_upgrade(count_upgrade);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct call c = { .f = f, .person = jan() };
 		struct verifier *v = &c.person.verifier;
 		struct auth *auth = auth_new();
-		unsigned upgrades = 0;
 		const struct auth_client client = {
 			.store = f->store,
 			.by = { .address = STR("127.0.0.1:40312") },
-			.upgrade = count_upgrade,
-			.upgrade_arg = &upgrades,
 		};
 		struct auth_user user;
 		struct err err = { 0 };
@@ -703,8 +702,10 @@ a_login_upgrades_what_is_weaker_than_wanted(void **state)
 					    f->arena, &user, &err),
 				 STATUS_OK);
 		assert_int_equal(upgrades, cases[i].upgrades);
+		upgrades = 0;
 		auth_free(auth);
 	}
+	auth_set_upgrade(NULL);
 }
 
 struct login {

@@ -1,8 +1,11 @@
 """Redis's door and people who change while their connections are open; and what is no client of Redis."""
 
 import base64
+import re
 import socket
 
+from cql_wire import AUTH_SUCCESS
+from cql_wire import Connection as CqlConnection
 from harness import contains, equal, main, test, until
 from redis_server import Redis
 from resp import Error
@@ -14,9 +17,9 @@ ALL = "redis:~* &* +@all"
 class People(Redis):
     """A frond with an administrator, root, who makes and changes people as CouchDB's are."""
 
-    def __init__(self, cwd, env=None):
+    def __init__(self, cwd, env=None, options=()):
         (cwd / "ini").write_text(ROUNDS)
-        super().__init__(cwd, "--config", "ini", env={"FROND_ADMIN": "root:secret"} if env is None else env)
+        super().__init__(cwd, "--config", "ini", *options, env={"FROND_ADMIN": "root:secret"} if env is None else env)
 
     def as_root(self, method, path, body=None):
         token = base64.b64encode(b"root:secret").decode()
@@ -77,6 +80,27 @@ def ends_at_a_command(c):
 
 def goes_on(c):
     equal(c("PING"), "PONG")
+
+
+@test
+def a_weak_hash_is_replaced_by_a_login_at_any_door(cwd):
+    with People(cwd, options=("--cql", "127.0.0.1:0")) as server:
+        cql = int(re.search(r"event=cql address=127\.0\.0\.1:(\d+)", server.read_log())[1])
+        weak = {"type": "user", "roles": [], "salt": "salt", "more": 1,
+                "password_sha": "8152bc582f58c854f580cb101d3182813dec4afe"}  # of "secret"
+        server.as_root("PUT", "/_users")
+        for name in ("ann", "bob"):
+            server.as_root("PUT", f"/_users/org.couchdb.user:{name}", {"name": name, **weak})
+        server.login("ann", "secret").close()
+        with CqlConnection(cql) as c:
+            c.start()
+            equal(c.login("bob", "secret"), AUTH_SUCCESS)
+        for name, door in (("ann", "redis"), ("bob", "cql")):
+            document = server.as_root("GET", f"/_users/org.couchdb.user:{name}")
+            equal([document.get(member) for member in ("password_scheme", "pbkdf2_prf", "password_sha", "more")],
+                  ["pbkdf2", "sha256", None, 1])
+            assert re.search(rf'event=hash_upgraded person="{name}" .*door={door}', server.read_log()), door
+        server.login("ann", "secret").close()
 
 
 @test

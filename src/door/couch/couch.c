@@ -50,6 +50,7 @@ couch_new(const struct couch_config *config)
 	}
 	catalog_tallies_share(c->tallies);
 	couch_follow_designs();
+	couch_users_upgrade_hashes();
 	c->config = *config;
 	rand_bytes(uuid, sizeof(uuid));
 	for (size_t i = 0; i < sizeof(uuid); i++) {
@@ -300,7 +301,6 @@ couch_check_user(struct couch_req *r)
 	struct auth_client client = couch_auth_client(r);
 	enum status status;
 
-	couch_user_may_upgrade(r, &client);
 	client.ahead = couch_security_ahead;
 	client.ahead_arg = r;
 	if (auth_has_handler(people_of(r->held), AUTH_METHOD_PROXY))

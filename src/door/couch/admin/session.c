@@ -249,7 +249,6 @@ couch_session_post(struct couch_req *r)
 
 	TRY(session_read_credentials(r, &c));
 	client = couch_auth_client(r);
-	couch_user_may_upgrade(r, &client);
 	status = auth_login(people_of(r->held), "session", c.name, c.password, &client, r->arena,
 			    &user, &r->fail.err);
 	r->audited = true;

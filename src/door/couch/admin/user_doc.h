@@ -57,10 +57,10 @@ void couch_user_doc_write(const struct verifier *v, const struct json_member *me
 			  struct buf *out);
 
 /*
- * Sets `client->upgrade`, so that a login by name and password replaces a weak hash in its user's
+ * From now on a login by name and password, of any door, replaces a weak hash in its user's
  * document, unless the settings forbid that.
  */
-void couch_user_may_upgrade(struct couch_req *r, struct auth_client *client);
+void couch_users_upgrade_hashes(void);
 
 /* The user who writes a document of _users, and memory for the check. */
 struct couch_user_writer {

@@ -1,17 +1,21 @@
-/* Writes a stronger hash of a password into its user's document. */
+/* Writes a stronger hash of a password into its user's document, whichever door it has come by. */
+#include "access/auth.h"
 #include "access/person.h"
 #include "access/scram_table.h"
 #include "door/couch/admin/user_doc.h"
-#include "door/couch/wire/reply.h"
-#include "door/couch/wire/state.h"
 #include "model/revisioned/revisioned.h"
 
+enum {
+	/* Of the document, and of what is made of it: a longer one keeps its hash. */
+	UPGRADE_DOC_BYTES = 1024 * 1024,
+	UPGRADE_ARENA_BYTES = 8 * UPGRADE_DOC_BYTES,
+};
+
 struct upgrade {
-	struct couch_req *r;
+	struct arena *arena;
 	const struct person *person; /* as the password was checked */
 	const struct verifier *verifier;
 	struct str id;
-	struct arena_mark mark;
 	bool written;
 };
 
@@ -21,9 +25,9 @@ upgrade_make_edit(struct upgrade *u, struct kv_tx *tx, const struct catalog_db *
 		  struct rev_edit *ret)
 {
 	const struct doc_limits limits = rev_doc_limits(db, DOC_LIMIT_DEFAULT_BYTES);
-	struct buf AUTO(buf_release) before = couch_buf(u->r, COUCH_ANSWER_BYTES);
-	struct buf AUTO(buf_release) after = couch_buf(u->r, COUCH_ANSWER_BYTES);
-	struct arena *arena = u->r->arena;
+	struct buf AUTO(buf_release) before = BUF_INIT_OF(UPGRADE_DOC_BYTES, NULL);
+	struct buf AUTO(buf_release) after = BUF_INIT_OF(UPGRADE_DOC_BYTES, NULL);
+	struct arena *arena = u->arena;
 	struct json_member *members;
 	struct rev_doc doc;
 	struct str text;
@@ -47,14 +51,14 @@ static enum status
 upgrade_attempt(struct kv_tx *tx, void *arg)
 {
 	struct upgrade *u = arg;
-	struct arena *arena = u->r->arena;
+	struct arena *arena = u->arena;
 	struct catalog_db *db = NULL;
 	struct rev_result result;
 	struct rev_edit edit;
 	struct person now;
 	enum status status;
 
-	arena_reset(arena, u->mark);
+	arena_clear(arena);
 	u->written = false;
 	TRY(person_get(tx, u->person->name, arena, &now, NULL));
 	if (memcmp(now.version, u->person->version, sizeof(now.version)) != 0)
@@ -71,34 +75,32 @@ upgrade_attempt(struct kv_tx *tx, void *arg)
 }
 
 static enum status
-user_upgrade(void *arg, const struct person *person, const struct verifier *verifier,
-	     const struct scram *scram)
+user_upgrade(const struct auth_client *client, const struct person *person,
+	     const struct verifier *verifier, const struct scram *scram)
 {
-	struct upgrade u = { .r = arg, .person = person, .verifier = verifier };
+	struct upgrade u = { .arena = arena_new(UPGRADE_ARENA_BYTES),
+			     .person = person,
+			     .verifier = verifier };
 	struct buf AUTO(buf_release) id = BUF_SHORT(sizeof(COUCH_USER_PREFIX) + PERSON_NAME_BYTES);
 	enum status status;
 
+	if (!u.arena)
+		return STATUS_NOMEM;
 	buf_append_cstr(&id, COUCH_USER_PREFIX);
 	buf_append_str(&id, person->name);
-	TRY(buf_status(&id));
 	u.id = buf_str(&id);
-	u.mark = arena_mark(u.r->arena);
 	scram_table_add(verifier, scram);
-	status = kv_run(u.r->couch->config.store, upgrade_attempt, &u, NULL, NULL);
-	arena_reset(u.r->arena, u.mark);
+	status = buf_status(&id);
+	if (status == STATUS_OK)
+		status = kv_run(client->store, upgrade_attempt, &u, NULL, NULL);
+	arena_free(u.arena);
 	if (status == STATUS_OK && u.written)
-		couch_audit_changed(u.r, "hash_upgraded", "person", person->name);
+		audit_changed(&client->by, "hash_upgraded", "person", person->name);
 	return status;
 }
 
 void
-couch_user_may_upgrade(struct couch_req *r, struct auth_client *client)
+couch_users_upgrade_hashes(void)
 {
-	const struct access_settings *access = settings_of(r->held->settings,
-							   &access_setting_group);
-
-	if (!access->upgrade_hashes)
-		return;
-	client->upgrade = user_upgrade;
-	client->upgrade_arg = r;
+	auth_set_upgrade(user_upgrade);
 }
