@@ -41,7 +41,6 @@ enum status
 ops_admit(struct ops_op *op, struct str person, struct err *err)
 {
 	struct limits *limits = atomic_load_explicit(&limits_of_all, memory_order_acquire);
-
 	enum status status;
 
 	op->asked = true;
