@@ -89,6 +89,16 @@ quote_json_byte(struct buf *out, uint8_t c)
 	}
 }
 
+const char *
+quote_value(struct str s, char room[QUOTE_SHOWN_BYTES])
+{
+	struct buf out = { .ptr = room, .cap = QUOTE_SHOWN_BYTES, .max_bytes = QUOTE_SHOWN_BYTES };
+
+	quote_word(&out, s, QUOTE_SHOWN_BYTES - sizeof("..."));
+	room[out.len] = '\0';
+	return room;
+}
+
 void
 quote_json(struct buf *out, struct str s)
 {

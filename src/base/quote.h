@@ -30,6 +30,12 @@ const char *quote_show(struct str s, char room[QUOTE_SHOWN_BYTES]);
  */
 void quote_word(struct buf *out, struct str s, size_t most);
 
+/* Writes `s` into `room` in that form, as a value of the log. Returns `room`. */
+const char *quote_value(struct str s, char room[QUOTE_SHOWN_BYTES]);
+
+/* The same as an argument of printf for "%s", as QUOTE_SHOW(). */
+#define QUOTE_VALUE(s) quote_value((s), (char[QUOTE_SHOWN_BYTES]){ "" })
+
 /* Appends `s` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void quote_json(struct buf *out, struct str s);
 

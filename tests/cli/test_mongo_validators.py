@@ -270,4 +270,15 @@ def a_collection_is_checked(cwd):
         equal(c.fails({"validate": "v"}, "shop")["code"], 166)
 
 
+@test
+def a_name_forges_no_part_of_the_line_about_a_document(cwd):
+    with Mongo(cwd) as server, server.client() as c:
+        name = 'c" user="root" x="'
+        c({"create": name, "validator": SCHEMA, "validationAction": "warn"}, "shop")
+        c({"insert": name, "documents": [{"_id": 1}]}, "shop")
+        log = server.read_log()
+        contains(log, 'event=mongo_validation collection="shop.c')
+        assert ' user="root"' not in log, log
+
+
 main()

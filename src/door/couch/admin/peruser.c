@@ -262,7 +262,7 @@ turn_run(struct turn *t, struct chore_turn *turn, struct err *err)
 		turn->done += t->done;
 		for (size_t i = 0; i < t->refused; i++)
 			log_event(LOG_LEVEL_WARN, "peruser_refused", "id=\"%s\" reason=\"%s\"",
-				  QUOTE_SHOW(t->refusals[i].id),
+				  QUOTE_VALUE(t->refusals[i].id),
 				  QUOTE_SHOW(str_from_cstr(t->refusals[i].err.text)));
 		turn->more = t->more;
 		if (!t->more || clock_mono_ns() >= end_ns)

@@ -198,7 +198,7 @@ turn_take(struct turn *t, const struct view_written *written)
 		t->done++;
 		if (l.failed)
 			log_event(LOG_LEVEL_WARN, "view_build_failed", "design=\"%s/%s\"",
-				  QUOTE_SHOW(written->db_name), QUOTE_SHOW(written->id));
+				  QUOTE_VALUE(written->db_name), QUOTE_VALUE(written->id));
 		return STATUS_OK;
 	}
 	view_activity_get(t->couch->config.views, written->db_number, l.design.signature,

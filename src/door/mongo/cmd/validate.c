@@ -1,6 +1,7 @@
 #include "door/mongo/cmd/validate.h"
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "door/mongo/txn/client.h"
 #include "mql/match/match.h"
 
@@ -265,9 +266,9 @@ warn(const struct data *d)
 
 	if (log_limit_pass(&limit, &before))
 		log_event(LOG_LEVEL_WARN, "mongo_validation",
-			  "collection=\"%.*s\" before=%llu reason=\"a document that its validator "
+			  "collection=\"%s\" before=%llu reason=\"a document that its validator "
 			  "does not take was written\"",
-			  STR_ARG(d->ns), (unsigned long long)before);
+			  QUOTE_VALUE(d->ns), (unsigned long long)before);
 }
 
 enum status

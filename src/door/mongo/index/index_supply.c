@@ -72,13 +72,13 @@ supply_log(const struct supply *s)
 			  "db=\"%s\" index=\"_id_\" reason=\"the collation of the collection holds "
 			  "some of its _ids equal: remove all but one of these documents and start "
 			  "the server again\"",
-			  QUOTE_SHOW(s->name));
+			  QUOTE_VALUE(s->name));
 	if (s->made)
 		log_event(
 			LOG_LEVEL_WARN, "index_made",
 			"db=\"%s\" index=\"_id_\" reason=\"the collection has a collation, and had "
 			"no index of its _ids\"",
-			QUOTE_SHOW(s->name));
+			QUOTE_VALUE(s->name));
 }
 
 /* The collection has too many indexes: the others get theirs. */
@@ -86,7 +86,7 @@ static void
 supply_log_limit(struct supply *s)
 {
 	log_event(LOG_LEVEL_WARN, "index_failed", "db=\"%s\" index=\"_id_\" reason=\"%s\"",
-		  QUOTE_SHOW(s->name), QUOTE_SHOW(str_from_cstr(s->err->text)));
+		  QUOTE_VALUE(s->name), QUOTE_SHOW(str_from_cstr(s->err->text)));
 	*s->err = (struct err){ 0 };
 }
 
