@@ -169,7 +169,10 @@ void ops_limit(struct limits *limits);
  * its client may come again.
  */
 MUST_USE enum status ops_admit(struct ops_op *op, struct str person, struct err *err);
-/* For a request that is never refused: the first of a protocol, which does no work. */
+/*
+ * For a request that is never refused: the first of a protocol, which does no work, and one that
+ * runs again, which was admitted by another operation.
+ */
 void ops_admit_always(struct ops_op *op);
 
 /*

@@ -382,6 +382,19 @@ def long_rows_of_a_group_wait_for_memory_one_by_one(cwd):
 
 
 @test
+def a_group_that_has_no_memory_for_all_rows_is_read_again(cwd):
+    """Rows that are read quickly, each a little, and together more than the memory of all connections."""
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
+        c.query(f"INSERT INTO ks.t (k, v) VALUES (1, '{'x' * 300000}')")
+        one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")
+        for _, opcode, body in ask_prepared(c, *[execute(c, one, 1)] * 120):
+            assert opcode == RESULT, body
+            equal([len(row["v"]) for row in rows_of(body)], [300000])
+        equal(c.query("SELECT count(*) FROM ks.t"), [{"count": struct.pack(">q", 1)}])
+
+
+@test
 def a_client_that_leaves_is_told_what_its_group_has_read(cwd):
     with Door(cwd) as door:
         with begin(door) as c:

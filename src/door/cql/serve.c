@@ -506,9 +506,8 @@ statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
 	enum status status;
 
-	if (r->admitted)
-		return STATUS_OK;
-	if (opcode && opcode->before_startup) {
+	/* What was admitted and runs once more may do so in an operation that has not asked. */
+	if (r->admitted || (opcode && opcode->before_startup)) {
 		ops_admit_always(r->op);
 		return STATUS_OK;
 	}
