@@ -256,6 +256,13 @@ limits_hold(struct limits *l, enum limits_of of)
 	return atomic_load_explicit(&l->any[of], memory_order_relaxed);
 }
 
+bool
+limits_any(struct limits *l)
+{
+	return limits_hold(l, LIMITS_OF_ADDRESS) ||
+	       atomic_load_explicit(&l->any[LIMITS_OF_PERSON], memory_order_relaxed);
+}
+
 static struct limits_rate
 limits_rate_of(struct limits *l, enum limits_of of, enum limits_thing thing)
 {

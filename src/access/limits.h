@@ -49,6 +49,9 @@ struct limits_claim {
 	uint64_t database; /* that was counted last: a hash of its name */
 };
 
+/* False: there is no limit, so nothing has to be entered. */
+bool limits_any(struct limits *l);
+
 /*
  * Counts a request from this peer ("127.0.0.1:40312"), or of this person. Returns STATUS_TOO_MANY
  * with the limit's name in `err` if the request must be refused; a refused request is not counted.

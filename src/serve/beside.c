@@ -1,16 +1,12 @@
 #include "serve/beside.h"
 
-#include "net/session.h"
-
 enum status
 beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err)
 {
 	op->peer = e->peer;
 	op->client = e;
 	op->session = e->op.session;
-	if (e->op.session && !net_session_may_begin(e->op.session))
-		return err_set(err, STATUS_CANCELLED, "the server stops");
-	return ops_admit(op, e->limited ? str_from_cstr(e->user) : STR(""), err);
+	return clients_admit_as(e, op, err);
 }
 
 void

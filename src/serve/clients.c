@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "net/session.h"
-#include "serve/beside.h"
 
 /* ---- Life ---- */
 
@@ -207,9 +206,17 @@ clients_set_user(struct clients_entry *e, struct str name, bool limited)
 }
 
 enum status
+clients_admit_as(struct clients_entry *e, struct ops_op *op, struct err *err)
+{
+	if (e->op.session && !net_session_may_begin(e->op.session))
+		return err_set(err, STATUS_CANCELLED, "the server stops");
+	return ops_admit(op, e->limited ? str_from_cstr(e->user) : STR(""), err);
+}
+
+enum status
 clients_admit(struct clients_entry *e, struct err *err)
 {
-	return beside_admit(e, &e->op, err);
+	return clients_admit_as(e, &e->op, err);
 }
 
 void

@@ -139,6 +139,8 @@ void clients_set_user(struct clients_entry *e, struct str name, bool limited);
  * together is done, clients_leave() tells so.
  */
 MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
+/* The same for an operation beside the entry's own (serve/beside.h). */
+MUST_USE enum status clients_admit_as(struct clients_entry *e, struct ops_op *op, struct err *err);
 
 /* What has come together was answered (ops_leave()), and none is under way. */
 void clients_leave(struct clients_entry *e);

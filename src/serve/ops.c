@@ -44,12 +44,13 @@ ops_admit(struct ops_op *op, struct str person, struct err *err)
 	enum status status;
 
 	op->asked = true;
-	if (!limits)
+	if (!limits || !limits_any(limits))
 		return STATUS_OK;
 	status = limits_enter_address(&op->claim, limits, str_from_cstr(op->peer), err);
 	if (status == STATUS_OK && person.len)
 		status = limits_enter_person(&op->claim, limits, person, err);
-	op->refused |= status != STATUS_OK;
+	if (status != STATUS_OK)
+		op->refused = true;
 	return status;
 }
 
