@@ -135,7 +135,12 @@ def what_reads_for_long_holds_up_nothing_behind_it(cwd):
         c.query(insert(1))
         slow, quick = (QUERY, c.query_body(SLOW)), (QUERY, c.query_body("SELECT v FROM ks.t WHERE k = 1"))
         write, prepare = (QUERY, c.query_body(insert(2))), (PREPARE, struct.pack(">I", 6) + b"USE ks")
-        equal(order_of(c, slow, (OPTIONS, b""), quick, write, prepare)[-1], 0)
+        # Now and then a sync takes longer than that on a busy machine.
+        for _ in range(ATTEMPTS):
+            order = order_of(c, slow, (OPTIONS, b""), quick, write, prepare)
+            if order[-1] == 0:
+                break
+        equal(order[-1], 0)
         # So it is for one that is alone when it begins. On a busy machine it may be over before the other is sent.
         for _ in range(ATTEMPTS):
             c.send(QUERY, c.query_body(SLOW), stream=7)
