@@ -6,6 +6,7 @@ import re
 import socket
 import struct
 import threading
+import time
 import uuid
 
 from cql_wire import (AUTH_SUCCESS, ERROR, OPTIONS, PREPARE, QUERY, RESULT, Connection, error_of, rows_of,
@@ -107,15 +108,34 @@ def a_keyspace_holds_for_what_comes_behind_use(cwd):
         equal([len(c.query(f"SELECT k FROM {table}")) for table in ("ks.t", "other.t")], [10, 5])
 
 
-def fill(c, rows):
-    """A table that takes a while to be read."""
-    c.query("CREATE TABLE ks.many (k int PRIMARY KEY, v text)")
-    for first in range(0, rows, 500):
+def put_rows(c, begin, end):
+    for first in range(begin, end, 500):
         items = "; ".join(f"INSERT INTO ks.many (k, v) VALUES ({k}, 'v{k}')" for k in range(first, first + 500))
         c.query(f"BEGIN UNLOGGED BATCH {items}; APPLY BATCH")
 
 
+def fill(c, rows):
+    """A table that takes a while to be read."""
+    c.query("CREATE TABLE ks.many (k int PRIMARY KEY, v text)")
+    put_rows(c, 0, rows)
+
+
+def fill_for(c, seconds, rows):
+    """The same, with twice as many rows until they take so long to be read, also by a fast machine."""
+    fill(c, rows)
+    while min(time_of(lambda: c.query(SLOW)) for _ in range(3)) < seconds:
+        put_rows(c, rows, 2 * rows)
+        rows *= 2
+
+
+def time_of(call):
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
+
+
 ATTEMPTS = 20
+SLOW_SECONDS = 0.06  # longer than a slice of a loop's work, and than a sync
 SLOW = "SELECT count(*) FROM ks.many WHERE v = 'none' ALLOW FILTERING"
 
 
@@ -131,7 +151,7 @@ def order_of(c, *frames):
 @test
 def what_reads_for_long_holds_up_nothing_behind_it(cwd):
     with Door(cwd) as door, begin(door) as c:
-        fill(c, 30000)  # so that what gcc has optimised takes longer than a sync, too
+        fill_for(c, SLOW_SECONDS, 30000)
         c.query(insert(1))
         slow, quick = (QUERY, c.query_body(SLOW)), (QUERY, c.query_body("SELECT v FROM ks.t WHERE k = 1"))
         write, prepare = (QUERY, c.query_body(insert(2))), (PREPARE, struct.pack(">I", 6) + b"USE ks")
@@ -212,7 +232,7 @@ def answers_of_many_connections_wait_for_memory(cwd):
 def a_loop_has_so_many_fibers_for_all_connections(cwd):
     (cwd / "ini").write_text("[frond]\nloops = 1\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
-        fill(c, 1000)
+        fill_for(c, SLOW_SECONDS / 10, 1000)
         at_rest = door.metrics()["frond_fibers"]
         clients = [begin(door) for _ in range(10)]
         for client in clients:
