@@ -78,8 +78,9 @@ MUST_USE enum status limits_take_database(struct limits_claim *claim, enum catal
 struct limits_claim *limits_work_under(struct limits_claim *claim);
 
 /*
- * Counts bytes that have moved from or to this peer, or this person (empty: nobody), of whom the
- * claim does not count them: those of no request.
+ * Counts bytes that have moved but belong to no request, such as a request that is too long to be
+ * read: for the peer and for the person (empty: nobody). Where the claim has a request of the peer
+ * or of the person, limits_leave() counts them, and this does not.
  */
 void limits_count_bytes(struct limits *l, const struct limits_claim *claim, struct str peer,
 			struct str person, uint64_t bytes);

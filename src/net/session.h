@@ -155,10 +155,10 @@ net_session_is_leaving(const struct net_session *s)
 }
 
 /*
- * On the connection's loop, in front of each request of a protocol with connections that stay:
- * false if the process stops, and nothing has begun the request before that
- * (net_session_begin_request()). So a stop waits for what is under way, and not for the requests
- * that have come together with it.
+ * To be asked on the connection's loop before each request of a protocol whose connections stay
+ * open. False: the process stops, so the request must not be done. A request whose first bytes were
+ * read before the stop (net_session_begin_request()) is done all the same. So a stop waits for what
+ * is under way, and not for other requests that came together with it.
  */
 static inline bool
 net_session_may_begin(struct net_session *s)
@@ -170,7 +170,7 @@ net_session_may_begin(struct net_session *s)
 	return !event_is_set(&s->stopping);
 }
 
-/* A request was begun whose rest may still come. */
+/* The first bytes of a request were read; the others may still come. */
 static inline void
 net_session_begin_request(struct net_session *s)
 {
@@ -187,7 +187,7 @@ net_session_take_count(struct net_session *s)
 	return bytes;
 }
 
-/* None is under way: those that were begun and not asked about were no requests. */
+/* No request is under way: bytes that nobody asked about (net_session_may_begin()) were none. */
 static inline void
 net_session_end_requests(struct net_session *s)
 {

@@ -238,7 +238,6 @@ clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *nam
 	e->op.body = body;
 	e->op.on = on;
 	e->op.on_more = on_more;
-	e->op.client = e;
 	e->op.began_ns = began_ns;
 	ops_begin(&e->op);
 }

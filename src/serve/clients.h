@@ -135,14 +135,14 @@ void clients_set_user(struct clients_entry *e, struct str name, bool limited);
 
 /*
  * Asks for one command of the connection (ops_admit()), before clients_op_begin().
- * STATUS_CANCELLED, explained: the process stops, and no further command begins. Where what came
- * together is done, clients_leave() tells so.
+ * STATUS_CANCELLED, explained: the process stops, and no further command begins. When all commands
+ * that came together are answered, clients_leave() has to be called.
  */
 MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
 /* The same for an operation beside the entry's own (serve/beside.h). */
 MUST_USE enum status clients_admit_as(struct clients_entry *e, struct ops_op *op, struct err *err);
 
-/* What has come together was answered (ops_leave()), and none is under way. */
+/* All commands that came together are answered: ends what was asked for them (ops_leave()). */
 void clients_leave(struct clients_entry *e);
 
 /*

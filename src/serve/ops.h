@@ -91,7 +91,7 @@ struct ops_op {
 	struct limits_claim claim;
 	uint64_t moved_bytes; /* of the requests that were asked for, and of their answers */
 	bool asked;           /* ops_admit() was called since ops_leave() */
-	bool refused;         /* and has refused some request */
+	bool refused;         /* a limit has refused a request since then */
 
 	/* Whether it goes on (serve/wanted.h). Its fiber's; 0 unless it runs. */
 	enum ops_ends ends;
@@ -186,8 +186,8 @@ ops_moved(struct ops_op *op, uint64_t bytes)
 }
 
 /*
- * The requests that were asked for are over: what has moved is paid for, also if it was for no
- * request that was admitted, but what alone was refused.
+ * The requests that were asked for are over. The bytes that have moved are paid for, also if no
+ * request came of them; but not if a request was refused and none was admitted.
  */
 void ops_leave(struct ops_op *op);
 

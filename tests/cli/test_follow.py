@@ -259,11 +259,13 @@ def a_wait_for_the_log_ends_with_the_right(cwd):
                              "{chttpd_auth, jwt_authentication_handler}, "
                              "{chttpd_auth, default_authentication_handler}")):
             equal(server.request("PUT", f"/_node/_local/_config/{name}", value, ADMIN)[0], 200)
-        headers = {"Authorization": "Bearer " + token(4)}
-        at = until(lambda: (answer := server.request("GET", "/_frond/position", None, headers))[0] == 200
+        def bearer(seconds):
+            return {"Authorization": "Bearer " + token(seconds)}
+
+        at = until(lambda: (answer := server.request("GET", "/_frond/position", None, bearer(600)))[0] == 200
                    and answer[1])
         status, answer = server.request(
-            "GET", f"/_frond/follow?after={at['version']}&history={at['history']}&wait=60000", None, headers)
+            "GET", f"/_frond/follow?after={at['version']}&history={at['history']}&wait=60000", None, bearer(4))
         equal((status, answer["error"]), (403, "forbidden"))
 
 

@@ -506,7 +506,7 @@ statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
 	enum status status;
 
-	/* What was admitted and runs once more may do so in an operation that has not asked. */
+	/* A request that runs again was admitted before, but perhaps by another operation. */
 	if (r->admitted || (opcode && opcode->before_startup)) {
 		ops_admit_always(r->op);
 		return STATUS_OK;

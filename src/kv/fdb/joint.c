@@ -33,10 +33,10 @@
  *
  * == Threads ==
  *
- * The store's lock guards the open joint commit, the list of those under way, and what each of them
- * has of keys, ranges, and transactions that wait for it. Once its result is known, a joint commit
- * is taken off the list and belongs to the thread that has the result. A member may be freed as
- * soon as its future is complete, so whatever is needed afterwards is copied before.
+ * The store's lock guards the open joint commit and the list of those under way, and in each of
+ * them its keys, its ranges, and the transactions that wait for it. Once its result is known, a
+ * joint commit is taken off the list and belongs to the thread that has the result. A member may be
+ * freed as soon as its future is complete, so whatever is needed afterwards is copied before.
  */
 #include <assert.h>
 
@@ -318,8 +318,9 @@ member_commit_alone(struct fdb_tx *tx)
 }
 
 /*
- * Chooses the library's transaction, at the oldest read version: a member's view's, if no other
- * transaction reads in that view, or else a new one.
+ * Chooses the library's transaction for the commit. Its read version is the oldest one of all
+ * members. If a member has a view of that version in which no other transaction reads, the view's
+ * transaction is taken; otherwise a new one.
  */
 static enum status
 joint_take_library(struct fdb_joint *j)

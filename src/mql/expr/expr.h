@@ -85,4 +85,11 @@ MUST_USE enum status mql_path_value(struct mql *q, const struct bson_value *v, s
 MUST_USE enum status mql_expr_merge(struct mql *q, struct str document, struct str more,
 				    struct bson_value *ret);
 
+/*
+ * Checks the `method` of $percentile or $median, which is `field`: as an expression and as an
+ * accumulator. Fails as MongoDB does for all methods but "approximate".
+ */
+MUST_USE enum status mql_check_percentile_method(struct mql *q, struct str field,
+						 const struct bson_value *method);
+
 #endif

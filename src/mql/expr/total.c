@@ -155,14 +155,14 @@ percentile(const struct bson_value **sorted, size_t count, double p)
 	return *sorted[rank < 1 ? 0 : (size_t)rank - 1];
 }
 
-static enum status
-check_method(struct mql *q, const struct mql_expr_op *op, const struct bson_value *method)
+enum status
+mql_check_percentile_method(struct mql *q, struct str field, const struct bson_value *method)
 {
 	if (method->type != BSON_STRING)
 		return mql_fail(q, MQL_TYPE_MISMATCH,
-				"BSON field '%s.method' is the wrong type '%s', expected type "
+				"BSON field '%.*s.method' is the wrong type '%s', expected type "
 				"'string'",
-				op->name, mql_expr_type(method));
+				STR_ARG(field), mql_expr_type(method));
 	if (mql_is(bson_text(method), "approximate"))
 		return STATUS_OK;
 	return mql_fail(q, MQL_BAD_VALUE,
@@ -232,7 +232,7 @@ compile_percentile(struct mql *q, const struct mql_expr_op *op, const struct bso
 	struct mql_expr *p;
 
 	TRY(mql_expr_named(q, op, arg, parts));
-	TRY(check_method(q, op, &parts[1]));
+	TRY(mql_check_percentile_method(q, str_from_cstr(op->name), &parts[1]));
 	TRY(mql_expr_new(q, op, many ? run_percentile : run_median, 1, ret));
 	if (many) {
 		TRY(mql_expr_compile(q, &parts[2], scope, &p));

@@ -157,21 +157,7 @@ op_is_ranked(enum accum_op op)
 	return op >= ACCUM_TOP && op <= ACCUM_BOTTOM_N;
 }
 
-static enum status
-check_method(struct mql *q, const struct mql_accumulator *a, const struct bson_value *method)
-{
-	if (method->type != BSON_STRING)
-		return mql_fail(q, MQL_TYPE_MISMATCH,
-				"BSON field '%.*s.method' is the wrong type '%s', expected type "
-				"'string'",
-				STR_ARG(a->name), mql_type_name(method));
-	if (!mql_is(bson_text(method), "approximate"))
-		return mql_fail(q, MQL_BAD_VALUE,
-				"Currently only 'approximate' can be used as percentile 'method'.");
-	return STATUS_OK;
-}
-
-/* `*has_method` and `*p` are of $percentile, and of $median. */
+/* Sets `*has_method` and `*p` where $percentile, or $median, has these options. */
 static enum status
 compile_option(struct mql *q, struct mql_accumulator *a, const struct bson_element *e,
 	       const struct mql_scope *scope, bool *has_method, struct bson_value *p)
@@ -191,7 +177,7 @@ compile_option(struct mql *q, struct mql_accumulator *a, const struct bson_eleme
 	}
 	if (percent && mql_is(e->name, "method")) {
 		*has_method = true;
-		return check_method(q, a, &e->value);
+		return mql_check_percentile_method(q, a->name, &e->value);
 	}
 	if (a->op == ACCUM_PERCENTILE && mql_is(e->name, "p")) {
 		*p = e->value;

@@ -16,7 +16,7 @@ enum {
  */
 bool couch_may_still_read(struct couch_req *r);
 
-/* The same of what has a rule of its own: `check` is called with the user as it is now. */
+/* The same by another rule than a path's: `check` fails if the user, as it is now, may not. */
 bool couch_may_still(struct couch_req *r, enum status (*check)(struct couch_req *r));
 
 #endif

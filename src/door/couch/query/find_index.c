@@ -215,7 +215,7 @@ entry_take(struct index_pages *p, struct kv_tx *tx, const struct page_entry *ent
 	}
 	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 		return status;
-	/* Counted when it is read: an attempt that failed at it will be followed by one more. */
+	/* Not counted before it is read: if that fails, another attempt reads it, and counts it. */
 	f->keys++;
 	f->docs += !entry->texts;
 	if (status == STATUS_NOT_FOUND)

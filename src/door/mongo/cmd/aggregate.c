@@ -654,7 +654,7 @@ mongo_aggregate_resume(struct aggregate *a, struct call *c)
 	a->mql.err = &c->err;
 	scripts_init(&c->scripts, c);
 	a->mql.scripts = &c->scripts.scripts;
-	/* What the person may has perhaps changed since the last command. */
+	/* The person's rights may have changed since the last command. */
 	return check_rights(a);
 }
 

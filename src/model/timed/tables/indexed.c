@@ -137,7 +137,7 @@ visit_expire(struct visit *v, struct table_stored *s)
 	TRY(table_row_expire(&t, buf_str(&key), v->def, &any));
 	if (!any)
 		return STATUS_OK;
-	/* As all rows are read here: the marks are how this meets who writes one meanwhile. */
+	/* By a snapshot, as all rows here: whoever writes one conflicts with the marks. */
 	return table_stored_read(s, v->tx, v->db, buf_str(&key), NULL, KV_SNAPSHOT, NULL, v->arena,
 				 &any);
 }

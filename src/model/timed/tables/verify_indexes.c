@@ -23,7 +23,7 @@ row_id(struct index_verify_on *on, struct str tail, struct str *ret)
 	len = len ? tuple_skip(tail, len, TUPLE_SKIP_TEXT) : 0;
 	if (!len || str_eq(str_of(tail.ptr, len), buf_str(last)))
 		return false;
-	/* Without room for it other pairs of the row are first ones, too: only more work. */
+	/* Without room in `last` the row's next pair counts as its first, too: only more work. */
 	buf_set(last, str_of(tail.ptr, len));
 	*ret = arena_dup(on->arena, str_of(tail.ptr, len));
 	return ret->ptr;
