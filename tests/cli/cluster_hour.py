@@ -45,6 +45,8 @@ DOORS = ("redis", "mongo", "cql", "rows")
 PROCESSES = 3
 PAUSE_S = (2, 20)  # between two faults, and as long as one lasts
 PATIENCE_S = 600  # at the end, for a cluster that heals
+LOOK_S = 0.5  # between two looks at the clock
+SLOW_S = 20  # docs/CLUSTER.md promises answers within that: what takes longer is told with its moment
 
 
 class Cluster:
@@ -281,7 +283,29 @@ class Writer(threading.Thread):
                     client.close()
                 client = None
                 time.sleep(0.5)
-            self.slowest = max(self.slowest, time.monotonic() - began)
+            took = time.monotonic() - began
+            self.slowest = max(self.slowest, took)
+            if took > SLOW_S:
+                what = "answer" if client else "error"
+                print(f"# {time.strftime('%H:%M:%S')} {self.name}: {took:.1f} s for an {what}", flush=True)
+
+
+class Clock(threading.Thread):
+    """How long this program did not run although it wanted to: as long as the clients, and on a machine that
+    stands still or is starved, as everything else."""
+
+    def __init__(self, stop):
+        super().__init__(name="clock")
+        self.stop, self.longest = stop, 0
+
+    def run(self):
+        while not self.stop.is_set():
+            began = time.monotonic()
+            self.stop.wait(LOOK_S)
+            late = time.monotonic() - began - LOOK_S
+            if late > SLOW_S / 4:
+                print(f"# {time.strftime('%H:%M:%S')} this program did not run for {late:.1f} s", flush=True)
+            self.longest = max(self.longest, late)
 
 
 class Follower(threading.Thread):
@@ -355,8 +379,8 @@ def hour(cwd, store, cluster):
         client.make()
         client.close()
     writers = [Writer(door, fronds, n, stop) for door in doors for n in range(2)]
-    follower = Follower(fronds, still)
-    for thread in *writers, follower:
+    follower, clock = Follower(fronds, still), Clock(still)
+    for thread in *writers, follower, clock:
         thread.start()
     end = time.monotonic() + args.minutes * 60
     count = faults(cluster, random.Random(args.seed), end) if cluster else time.sleep(max(0, end - time.monotonic()))
@@ -365,12 +389,13 @@ def hour(cwd, store, cluster):
         writer.join(180)
     still.set()
     follower.join(180)
+    clock.join()
     wrong = check(fronds, writers, follower)
     fronds.close()
     verified = run("verify", "--ranges", "--quiet", "--store", store, cwd=cwd, timeout=3600)
     if " 0 findings" not in verified.stdout:
         wrong.append(verified.stdout + verified.stderr)
-    print(f"# seed {args.seed}, faults {count}")
+    print(f"# seed {args.seed}, faults {count}; this program stood still for {clock.longest:.1f} s at most")
     print("\n".join(wrong[:50]) if wrong else "nothing is missing")
     return not wrong
 
