@@ -192,7 +192,7 @@ def a_statement_behind_an_answer_sees_its_effects(cwd):
 @test
 def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
     """24 answers of 2 MB, of which eight have room in the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         for k in range(20):
             c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
@@ -207,7 +207,7 @@ def answers_for_which_there_is_no_memory_together_are_made_one_by_one(cwd):
 @test
 def answers_of_many_connections_wait_for_memory(cwd):
     """24 answers of 3 MB, of which two have room together in the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         for k in range(30):
             c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 100000}')")
@@ -395,7 +395,7 @@ def a_table_that_changes_is_told_to_each_of_a_group(cwd):
 @test
 def long_rows_of_a_group_wait_for_memory_one_by_one(cwd):
     """24 answers of 2 MB, of which eight have room in the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         for k in range(3):
             c.query(f"INSERT INTO ks.t (k, v) VALUES ({k}, '{'x' * 2000000}')")
@@ -409,7 +409,7 @@ def long_rows_of_a_group_wait_for_memory_one_by_one(cwd):
 @test
 def a_group_that_has_no_memory_for_all_rows_is_read_again(cwd):
     """Rows that are read quickly, each a little, and together more than the memory of all connections."""
-    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\n")
+    (cwd / "ini").write_text("[frond]\nmemory_bytes = 16777216\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         c.query(f"INSERT INTO ks.t (k, v) VALUES (1, '{'x' * 300000}')")
         one = prepare(c, "SELECT v FROM ks.t WHERE k = ?")

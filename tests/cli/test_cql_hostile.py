@@ -39,7 +39,7 @@ def is_served(c):
 @test
 def answers_that_nobody_reads_stay_within_the_memory(cwd):
     memory = 32 * MB
-    (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\nmemory_timeout_ms = 10000\n")
+    (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\nmemory_timeout_ms = 10000\n")
     with Door(cwd, "--config", cwd / "ini") as door, begin(door) as c:
         fill(c, 1000)
         clients = []

@@ -130,7 +130,7 @@ PATHS = ["/db/_changes", "/db/_changes?include_docs=true", "/db/_all_docs?includ
 
 def measure_nobody(cwd, memory):
     """Whoever reads nothing stays, however long a busy machine takes: nobody is measured within a day."""
-    (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\n")
+    (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
 
 
 @test

@@ -18,7 +18,7 @@ class Small(MongoServer):
 
     def __init__(self, cwd, memory):
         self.memory = memory
-        super().__init__(cwd, "--no-sync", ini=f"[frond]\nmemory_bytes = {memory}\nmemory_timeout_ms = 10000\nrate_window_ms = 86400000\n")
+        super().__init__(cwd, "--no-sync", ini=f"[frond]\nmemory_bytes = {memory}\nmemory_timeout_ms = 10000\nrate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
 
     def held(self):
         return self.metrics()["frond_memory_requests_bytes"]

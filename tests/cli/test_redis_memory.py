@@ -20,7 +20,7 @@ class Small(Redis):
 
     def __init__(self, cwd, memory):
         (cwd / "ini").write_text(f"[frond]\nmemory_bytes = {memory}\nmemory_timeout_ms = {MEMORY_WAIT_S * 1000}\n"
-                                "rate_window_ms = 86400000\n")
+                                "rate_window_ms = 86400000\nbody_timeout_ms = 86400000\n")
         super().__init__(cwd, "--config", "ini", "--no-sync")
 
 
