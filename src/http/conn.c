@@ -39,7 +39,7 @@ conn_set_state(struct conn *c, enum conn_state state)
 	c->state = state;
 	switch (state) {
 	case CONN_STATE_IDLE:
-		net_conn_set_timer(&c->net, clock_after_ms(config->idle_timeout_ms));
+		net_conn_set_timer(&c->net, clock_after_ms(c->net.loop->idle_timeout_ms));
 		break;
 	case CONN_STATE_HEAD:
 		net_conn_set_timer(&c->net, clock_after_ms(config->header_timeout_ms));
@@ -493,7 +493,7 @@ conn_opened(struct net_conn *net)
 
 	assert(c->state == CONN_STATE_IDLE);
 	buf_init(&c->pending, CONN_PENDING_BYTES + NET_READ_BYTES);
-	net_conn_set_timer(net, clock_after_ms(conn_loop(c)->config->idle_timeout_ms));
+	net_conn_set_timer(net, clock_after_ms(net->loop->idle_timeout_ms));
 	if (net->refused)
 		conn_refuse_connection(c);
 }

@@ -72,7 +72,7 @@ exchange_take(struct conn *c)
 		parser_init(&x->parser, config->header_bytes, exchange_take_body, x);
 		buf_init(&x->body_in, CONN_BODY_BYTES + NET_READ_BYTES);
 		buf_init(&x->body_out, CONN_BODY_BYTES + NET_READ_BYTES);
-		net_session_init(&x->session, config->output_bytes, config->body_timeout_ms);
+		net_session_init(&x->session, config->output_bytes);
 	}
 	/* So much is set aside for the answer that memory is short. */
 	if (!buf_reserve(&x->session.out, EXCHANGE_RESERVE_BYTES)) {

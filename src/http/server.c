@@ -71,6 +71,8 @@ server_new(const struct server_config *config, struct server **ret, struct err *
 		.memory_wait_ms = config->memory_timeout_ms,
 		.min_rate_bytes = config->min_rate_bytes,
 		.rate_window_ms = config->rate_window_ms,
+		.idle_timeout_ms = config->idle_timeout_ms,
+		.stall_timeout_ms = config->body_timeout_ms,
 		.drain_timeout_ms = config->drain_timeout_ms,
 		.io = config->io,
 	};

@@ -11,8 +11,6 @@ enum {
 	SERVER_HEADER_BYTES = 64 * 1024,
 	SERVER_OUTPUT_BYTES = 256 * 1024,
 	SERVER_HEADER_TIMEOUT_MS = 30 * 1000,
-	SERVER_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
-	SERVER_BODY_TIMEOUT_MS = 60 * 1000,
 };
 
 /* clang-format off */
@@ -54,11 +52,13 @@ enum {
 	       SERVER_HEADER_TIMEOUT_MS, SETTING_AT_START,                                         \
 	       "Time from the first byte of a request to the end of its headers.")                 \
 	NUMBER(S, idle_timeout_ms, "frond", "idle_timeout_ms", "ms", 1, 86400000,                  \
-	       SERVER_IDLE_TIMEOUT_MS, SETTING_AT_START,                                           \
-	       "How long a connection is kept without a request.")                                 \
+	       NET_IDLE_TIMEOUT_MS, SETTING_AT_START,                                              \
+	       "How long a connection is kept without a request; of Redis's clients that have "    \
+	       "sent one, CONFIG SET timeout tells.")                                              \
 	NUMBER(S, body_timeout_ms, "frond", "body_timeout_ms", "ms", 1, 86400000,                  \
-	       SERVER_BODY_TIMEOUT_MS, SETTING_AT_START,                                           \
-	       "Time between two stretches of a body, or of output that a client reads.")          \
+	       NET_STALL_TIMEOUT_MS, SETTING_AT_START,                                             \
+	       "Time between two stretches of a body, or of another door's command, or of output " \
+	       "that a client reads.")                                                             \
 	NUMBER(S, min_rate_bytes, "frond", "min_rate_bytes", "bytes", 1, 1 << 30,                  \
 	       NET_MIN_RATE_BYTES, SETTING_AT_START,                                               \
 	       "The least that a client sends of a body, or reads of an answer, in a second, on "  \

@@ -104,6 +104,8 @@ struct net_loop {
 	struct net_addresses *addresses; /* how many of them each address has */
 	uint64_t min_rate_bytes;         /* of a peer that is waited for, in a second, */
 	uint64_t rate_window_ms;         /* on average over so much waiting */
+	uint64_t idle_timeout_ms;        /* a connection without a request */
+	uint64_t stall_timeout_ms;       /* between two stretches of a request, or of output */
 	uint64_t request_steps;          /* the limit of one unit of a session's work */
 	uint64_t memory_wait_ms;         /* of a request, for a part of that memory */
 	struct net_slot slots[NET_SERVICES];

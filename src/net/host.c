@@ -402,6 +402,8 @@ net_fill_defaults(struct net_host_config *c)
 	DEFAULT(c->drain_timeout_ms, NET_DRAIN_TIMEOUT_MS);
 	DEFAULT(c->min_rate_bytes, NET_MIN_RATE_BYTES);
 	DEFAULT(c->rate_window_ms, NET_RATE_WINDOW_MS);
+	DEFAULT(c->idle_timeout_ms, NET_IDLE_TIMEOUT_MS);
+	DEFAULT(c->stall_timeout_ms, NET_STALL_TIMEOUT_MS);
 	DEFAULT(c->io, &net_tcp);
 	wanted = c->max_connections;
 	c->max_connections = net_tcp_share(wanted, &limit);
@@ -435,6 +437,8 @@ net_loop_init(struct net_host *h, unsigned index, struct err *err)
 	l->memory_wait_ms = h->config.memory_wait_ms;
 	l->min_rate_bytes = h->config.min_rate_bytes;
 	l->rate_window_ms = h->config.rate_window_ms;
+	l->idle_timeout_ms = h->config.idle_timeout_ms;
+	l->stall_timeout_ms = h->config.stall_timeout_ms;
 	TRY(loop_init(&l->loop, &config, err));
 	l->read_buffer = mem_alloc(NET_READ_BYTES);
 	if (!l->read_buffer ||

@@ -22,6 +22,8 @@ enum {
 	NET_DRAIN_TIMEOUT_MS = 30 * 1000,
 	NET_MIN_RATE_BYTES = 512,
 	NET_RATE_WINDOW_MS = 60 * 1000,
+	NET_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
+	NET_STALL_TIMEOUT_MS = 60 * 1000,
 	NET_STOP_MARGIN_MS = 2000, /* of a stop: for resetting what does not end by itself */
 };
 
@@ -40,6 +42,8 @@ struct net_host_config {
 	uint64_t memory_wait_ms;   /* of a request of any protocol, for a part of that */
 	uint64_t min_rate_bytes;   /* of a peer that is waited for, in a second (net/pace.h), */
 	uint64_t rate_window_ms;   /* on average over so much waiting */
+	uint64_t idle_timeout_ms;  /* a connection without a request */
+	uint64_t stall_timeout_ms; /* between two stretches of a request, or of output being read */
 	uint64_t drain_timeout_ms; /* what a stop takes at most */
 	const struct net_io *io;   /* NULL: TCP */
 };

@@ -13,13 +13,11 @@ static void net_session_count_output(struct net_session *s);
 /* ---- Life ---- */
 
 void
-net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms)
+net_session_init(struct net_session *s, size_t output_bytes)
 {
 	size_t out_bytes = output_bytes + NET_SPARE_BYTES;
 
-	*s = (struct net_session){ .output_bytes = output_bytes,
-				   .ended_most = NET_ENDED_SLICES,
-				   .limits.stall_ms = stall_ms };
+	*s = (struct net_session){ .output_bytes = output_bytes, .ended_most = NET_ENDED_SLICES };
 	buf_init(&s->out, out_bytes);
 	buf_init(&s->flying, out_bytes);
 }
@@ -43,6 +41,7 @@ net_session_begin(struct net_session *s, struct net_conn *c)
 	s->write.conn = c;
 	s->limits.min_rate_bytes = c->loop->min_rate_bytes;
 	s->limits.window_ms = c->loop->rate_window_ms;
+	s->limits.stall_ms = c->loop->stall_timeout_ms;
 	s->reading = (struct net_pace){ 0 };
 	s->looked = (struct net_pace){ 0 };
 	s->gave_back = false;

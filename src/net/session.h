@@ -92,11 +92,8 @@ struct net_session {
 	struct event interrupted; /* net_session_interrupt() */
 };
 
-/*
- * Once for the memory, before the first begin. Limits what is gathered, and for how long its peer
- * is waited for.
- */
-void net_session_init(struct net_session *s, size_t output_bytes, uint64_t stall_ms);
+/* Once for the memory, before the first begin. Limits what is gathered. */
+void net_session_init(struct net_session *s, size_t output_bytes);
 /* Frees its memory. */
 void net_session_fini(struct net_session *s);
 

@@ -78,7 +78,7 @@ stream_new(struct net_stream_conn *c)
 
 	if (!s)
 		return NULL;
-	net_session_init(&s->session, o->output_bytes, o->stall_timeout_ms);
+	net_session_init(&s->session, o->output_bytes);
 	s->session.ended_most = STREAM_ENDED_SLICES;
 	net_session_begin(&s->session, &c->net);
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
@@ -229,7 +229,7 @@ stream_settle(struct net_stream_conn *c)
 	}
 	if (stream_unread(s) == 0)
 		stream_drop(c);
-	net_conn_set_timer(&c->net, clock_after_ms(stream_options(&c->net)->idle_timeout_ms));
+	net_conn_set_timer(&c->net, clock_after_ms(c->net.loop->idle_timeout_ms));
 	net_conn_update_reading(&c->net);
 }
 
@@ -241,7 +241,7 @@ stream_opened(struct net_conn *net)
 	const struct net_stream_options *o = stream_options(net);
 	struct net_stream_conn *c = stream_conn_of(net);
 
-	net_conn_set_timer(net, clock_after_ms(o->idle_timeout_ms));
+	net_conn_set_timer(net, clock_after_ms(net->loop->idle_timeout_ms));
 	if (!net->refused)
 		return;
 	if (!stream_new(c)) {
@@ -779,8 +779,6 @@ stream_loop_new(struct net_loop *net, void *options)
 	l->options = *(const struct net_stream_options *)options;
 	DEFAULT(l->options.input_bytes, NET_STREAM_INPUT_BYTES);
 	DEFAULT(l->options.output_bytes, NET_STREAM_OUTPUT_BYTES);
-	DEFAULT(l->options.idle_timeout_ms, NET_STREAM_IDLE_TIMEOUT_MS);
-	DEFAULT(l->options.stall_timeout_ms, NET_STREAM_STALL_TIMEOUT_MS);
 	return l;
 }
 

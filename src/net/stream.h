@@ -23,8 +23,6 @@ enum {
 	NET_STREAM_INPUT_BYTES = 64 * 1024,
 	NET_STREAM_INPUT_LEAST_BYTES = 4 * 1024, /* when memory is short */
 	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
-	NET_STREAM_IDLE_TIMEOUT_MS = 5 * 60 * 1000,
-	NET_STREAM_STALL_TIMEOUT_MS = 60 * 1000,
 	NET_STREAM_PATIENCE_MS = 100, /* of a rest, before memory is given back */
 };
 
@@ -37,11 +35,9 @@ struct net_stream_options {
 	 */
 	bool (*serve)(struct net_stream *s, void *arg);
 	void *arg;
-	size_t input_bytes;        /* that came and were not taken; more stay with the peer */
-	size_t output_bytes;       /* unsent output before a write parks */
-	uint64_t idle_timeout_ms;  /* a connection without a request */
-	uint64_t stall_timeout_ms; /* between two stretches of a request, or of output being read */
-	struct str refusal;        /* what a connection is told when there are too many */
+	size_t input_bytes;  /* that came and were not taken; more stay with the peer */
+	size_t output_bytes; /* unsent output before a write parks */
+	struct str refusal;  /* what a connection is told when there are too many */
 };
 
 extern const struct net_protocol net_stream_protocol;

@@ -14,7 +14,6 @@ enum {
 	ECHO_PORT = 7007,
 	ECHO_TLS_PORT = 7008,
 	ECHO_BYTES = 1024,
-	ECHO_TIMEOUT_MS = 60 * 1000,
 	ECHO_CHORE_MS = 10,
 };
 
@@ -54,8 +53,6 @@ echo_open(const struct door_ground *ground, const struct door_place *place, void
 	door.options = (struct net_stream_options){ .serve = echo_serve,
 						    .input_bytes = ECHO_BYTES,
 						    .output_bytes = ECHO_BYTES,
-						    .idle_timeout_ms = ECHO_TIMEOUT_MS,
-						    .stall_timeout_ms = ECHO_TIMEOUT_MS,
 						    .refusal = STR("busy\n") };
 	log_event(LOG_LEVEL_INFO, "echo_open", "host=%s flag=%d people=%d js=%d", place->host,
 		  ground->flag, ground->people != NULL, ground->js != NULL);

@@ -296,13 +296,14 @@ a_flood_stays_with_a_client_that_does_not_read(void **state)
 static void
 a_reader_that_stalls_is_cut_off(void **state)
 {
-	struct echo e = { .options = { .stall_timeout_ms = SOON_MS } };
+	const struct server_config config = { .body_timeout_ms = SOON_MS };
+	struct echo e = { 0 };
 	struct client c;
 	pthread_t sender;
 	void *failed;
 
 	(void)state;
-	echo_start(&e, NULL);
+	echo_start(&e, &config);
 	client_open_port(&c, e.port, 8192);
 	assert_int_equal(pthread_create(&sender, NULL, flood_endlessly, &c), 0);
 	pthread_join(sender, &failed);
@@ -314,12 +315,13 @@ a_reader_that_stalls_is_cut_off(void **state)
 static void
 a_line_without_an_end_is_not_waited_for(void **state)
 {
-	struct echo e = { .options = { .stall_timeout_ms = SOON_MS, .input_bytes = 4096 } };
+	const struct server_config config = { .body_timeout_ms = SOON_MS };
+	struct echo e = { .options = { .input_bytes = 4096 } };
 	char long_line[5000];
 	struct client c;
 
 	(void)state;
-	echo_start(&e, NULL);
+	echo_start(&e, &config);
 	client_open_port(&c, e.port, 0);
 	client_send_cstr(&c, "half");
 	expect_end(&c);
@@ -336,12 +338,13 @@ a_line_without_an_end_is_not_waited_for(void **state)
 static void
 an_idle_connection_is_closed(void **state)
 {
-	struct echo e = { .options = { .idle_timeout_ms = SOON_MS } };
+	const struct server_config config = { .idle_timeout_ms = SOON_MS };
+	struct echo e = { 0 };
 	uint64_t begun = clock_mono_ns();
 	struct client c;
 
 	(void)state;
-	echo_start(&e, NULL);
+	echo_start(&e, &config);
 	client_open_port(&c, e.port, 0);
 	expect_end(&c);
 	client_close(&c);

@@ -252,6 +252,8 @@ play(unsigned count, void (*script)(void *arg))
 		.max_connections = 100,
 		.drain_timeout_ms = DRAIN_MS,
 		.min_rate_bytes = 1,
+		.idle_timeout_ms = LONG_MS,
+		.stall_timeout_ms = STALL_MS,
 		.request_bytes = 1024 * 1024,
 	};
 	struct net_tls *tls;
@@ -263,8 +265,6 @@ play(unsigned count, void (*script)(void *arg))
 		.serve = echo_serve,
 		.input_bytes = 512 + twin_draw(4096),
 		.output_bytes = 512 + twin_draw(40000),
-		.idle_timeout_ms = LONG_MS,
-		.stall_timeout_ms = STALL_MS,
 	};
 	twin_check(net_tls_new(&settings, &tls, &err) == STATUS_OK);
 	twin_check(net_host_new(&config, &host, &err) == STATUS_OK);

@@ -46,6 +46,8 @@ play(unsigned count, void (*script)(void *arg), size_t max_connections)
 		.max_connections = max_connections ? max_connections : 100,
 		.drain_timeout_ms = DRAIN_MS,
 		.min_rate_bytes = 1, /* ways may be narrow and long */
+		.idle_timeout_ms = IDLE_MS,
+		.stall_timeout_ms = STALL_MS,
 		.request_bytes = 1024 * 1024,
 	};
 	struct err err = { 0 };
@@ -56,8 +58,6 @@ play(unsigned count, void (*script)(void *arg), size_t max_connections)
 		.refusal = STR("too many\n"),
 		.input_bytes = 512 + twin_draw(4096),
 		.output_bytes = 512 + twin_draw(4096),
-		.idle_timeout_ms = IDLE_MS,
-		.stall_timeout_ms = STALL_MS,
 	};
 	twin_check(net_host_new(&config, &host, &err) == STATUS_OK);
 	twin_check(net_host_add_service(host, &net_stream_protocol, &options, &service, &err) ==
