@@ -358,7 +358,7 @@ def doors_begin_and_end_operations():
                        if path.parent.parent.name == "door"):
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
-                                                                 "ops_admit|clients_admit", "ops_moved", "settle_request|clients_leave|ops_leave",
+                                                                 "ops_admit|visit_admit", "ops_moved", "settle_request|clients_leave|ops_leave",
                                                                  "ops_count", "ops_note_slow|clients_note_slow")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong
@@ -380,9 +380,10 @@ def open_transactions_are_counted_below_the_doors():
 
 
 def people_on_connections_are_followed_below_the_doors():
-    """Who is on a connection that stays is for access/visitor.h, so that no door forgets to look again. CouchDB's door
-    has none but feeds: each of its requests has credentials, and POST /_session checks a password."""
-    around = re.compile(r"\b(?:follow_look|follow_is_current|auth_login|auth_check)\(")
+    """Who is on a connection that stays is for serve/visit.h, which looks again as it admits each command. CouchDB's
+    door has none but feeds: each of its requests has credentials, and POST /_session checks a password."""
+    around = re.compile(r"\b(?:follow_look|follow_is_current|auth_login|auth_check|ops_admit|ops_admit_always"
+                        r"|visitor_(?:login|look|enter|change|copy|reset|is_current))\(")
     return [f"{path.relative_to(TOP)}: {found[0]})" for path in tracked("src/door/*.c", "src/door/**/*.c")
             if not path.relative_to(TOP).as_posix().startswith("src/door/couch/")
             for found in around.finditer(without_comments(path))]

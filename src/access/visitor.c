@@ -45,7 +45,8 @@ visitor_change(struct visitor *v, const struct visitor_found *found)
 	arena_free(v->arena);
 	v->arena = found->arena;
 	v->user = found->user;
-	v->authenticated = true;
+	v->authenticated = v->entered = true;
+	v->undecided = false;
 }
 
 void

@@ -19,6 +19,8 @@ enum {
 
 struct visitor {
 	bool authenticated;    /* somebody has logged in, or nobody has to */
+	bool entered;          /* somebody has logged in */
+	bool undecided;        /* it could not be told what nobody may: each look asks again */
 	struct auth_user user; /* its texts are in `arena` */
 	struct arena *arena;   /* NULL: nobody has logged in */
 	struct follow follow;
@@ -39,7 +41,7 @@ void visitor_release(struct visitor *v);
 static inline bool
 visitor_is_limited(const struct visitor *v)
 {
-	return v->user.name.len && !v->user.admin;
+	return v->entered && !v->user.admin;
 }
 
 /*
@@ -75,7 +77,7 @@ void visitor_change(struct visitor *v, const struct visitor_found *found);
 static inline bool
 visitor_is_current(const struct visitor *v, const struct people_news *news)
 {
-	return !v->authenticated || follow_is_current(&v->follow, news);
+	return !v->undecided && (!v->authenticated || follow_is_current(&v->follow, news));
 }
 
 /* The person as they were found last, in an arena of their own. False: there is no memory. */

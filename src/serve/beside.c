@@ -1,9 +1,28 @@
 #include "serve/beside.h"
 
+#include <assert.h>
+
+bool
+beside_enter(struct clients_entry *e, size_t count)
+{
+	if (!visit_is_current(e))
+		return false;
+	e->beside += count;
+	return true;
+}
+
+void
+beside_leave(struct clients_entry *e)
+{
+	assert(e->beside);
+	e->beside--;
+}
+
 /* The connection, its peer and its session are the entry's. */
 static void
 beside_bind(const struct clients_entry *e, struct ops_op *op)
 {
+	assert(e->beside);
 	op->peer = e->op.peer;
 	op->client = e->op.client;
 	op->session = e->op.session;
@@ -13,7 +32,14 @@ enum status
 beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err)
 {
 	beside_bind(e, op);
-	return clients_admit_as(e, op, err);
+	return visit_admit_beside(e, op, err);
+}
+
+void
+beside_admit_always(const struct clients_entry *e, struct ops_op *op)
+{
+	beside_bind(e, op);
+	ops_admit_always(op);
 }
 
 void

@@ -2,7 +2,8 @@
  * Operations of one connection that run beside each other, each on a fiber of its own, where an
  * entry (serve/clients.h) has one at a time. They are in the registry as all others are
  * (serve/ops.h), with the entry's peer and person. An operation is all zero before its first use.
- * The caller ends it by ops_end() and ops_leave() before the connection's entry leaves the list.
+ * The caller ends it by ops_end(), ops_leave() and beside_leave() before the connection's entry
+ * leaves the list.
  *
  * Threading: on the connection's loop.
  */
@@ -11,8 +12,21 @@
 
 #include "serve/clients.h"
 
-/* As clients_admit(), for such an operation. */
+/*
+ * On the connection's fiber, before as many operations get a fiber: from now on the person stays,
+ * whom they use without a lock. False: people have changed, so none may begin. The door lets those
+ * under way end, and serves the command by the entry's own operation, whose visit_admit() looks the
+ * person up.
+ */
+MUST_USE bool beside_enter(struct clients_entry *e, size_t count);
+/* On the same fiber, when one of them has ended. */
+void beside_leave(struct clients_entry *e);
+
+/* As visit_admit(), for an operation that beside_enter() has let in. */
 MUST_USE enum status beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err);
+
+/* As visit_admit_always(), likewise. */
+void beside_admit_always(const struct clients_entry *e, struct ops_op *op);
 
 /* As clients_op_begin(). */
 void beside_op_begin(struct clients_entry *e, struct ops_op *op, struct ops_door *door,

@@ -9,9 +9,11 @@
 /* ---- Life ---- */
 
 void
-clients_init(struct clients *all, unsigned ends)
+clients_init(struct clients *all, unsigned ends, const struct visit_rules *rules)
 {
 	*all = (struct clients){ .ends = ends };
+	if (rules)
+		all->rules = *rules;
 	pthread_mutex_init(&all->lock, NULL);
 }
 
@@ -44,8 +46,9 @@ clients_entry_init(struct clients_entry *e, struct clients *all, struct net_stre
 void
 clients_entry_fini(struct clients_entry *e)
 {
-	assert(!e->link);
+	assert(!e->link && !e->beside);
 	ops_leave(&e->op);
+	visitor_release(&e->who);
 	if (e->stream)
 		net_stream_give_up_on(e->stream, (struct net_patience){ 0 });
 	buf_release(&e->name);
@@ -203,20 +206,6 @@ clients_set_user(struct clients_entry *e, struct str name, bool limited)
 	snprintf(e->user, sizeof(e->user), "%.*s", STR_ARG(name));
 	pthread_mutex_unlock(&e->clients->lock);
 	e->limited = limited;
-}
-
-enum status
-clients_admit_as(struct clients_entry *e, struct ops_op *op, struct err *err)
-{
-	if (e->op.session && !net_session_may_begin(e->op.session))
-		return err_set(err, STATUS_CANCELLED, "the server stops");
-	return ops_admit(op, e->limited ? str_from_cstr(e->user) : STR(""), err);
-}
-
-enum status
-clients_admit(struct clients_entry *e, struct err *err)
-{
-	return clients_admit_as(e, &e->op, err);
 }
 
 void

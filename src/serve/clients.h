@@ -28,6 +28,7 @@
 #include "loop/wait.h"
 #include "net/stream.h"
 #include "serve/ops.h"
+#include "serve/visit.h"
 
 enum {
 	CLIENTS_PEER_BYTES = 64,
@@ -42,6 +43,7 @@ struct clients {
 	struct clients_entry *first; /* the newest */
 	size_t count;
 	unsigned ends;            /* signals that end a connection; they last as long as it does */
+	struct visit_rules rules; /* of the people on them */
 	_Atomic uint64_t next_id; /* how many connections there were */
 };
 
@@ -61,6 +63,11 @@ struct clients_entry {
 	struct buf name;
 	bool limited; /* its fiber's: limits by person hold for `user` */
 
+	/* Who is there (serve/visit.h): its fiber's. */
+	struct visitor who;
+	size_t beside;             /* operations that run beside its own (serve/beside.h) */
+	_Atomic uint64_t followed; /* who.follow.seen when the connection knew what that means */
+
 	/* The entry's lock. */
 	pthread_mutex_t lock;
 	struct event wake;
@@ -71,7 +78,8 @@ struct clients_entry {
 	struct ops_op op; /* what it does: the registry's while it runs */
 };
 
-void clients_init(struct clients *all, unsigned ends);
+/* `rules` NULL: nobody ever logs in, as in a test. */
+void clients_init(struct clients *all, unsigned ends, const struct visit_rules *rules);
 /* No connection is left. */
 void clients_fini(struct clients *all);
 
@@ -134,20 +142,14 @@ void clients_set_text(struct clients_entry *e, struct buf *text, struct str valu
 void clients_set_user(struct clients_entry *e, struct str name, bool limited);
 
 /*
- * Asks for one command of the connection (ops_admit()), before clients_op_begin().
- * STATUS_CANCELLED, explained: the process stops, and no further command begins. When all commands
- * that came together are answered, clients_leave() has to be called.
+ * All commands that came together, each of which visit_admit() has admitted, are answered: ends
+ * what was asked for them (ops_leave()).
  */
-MUST_USE enum status clients_admit(struct clients_entry *e, struct err *err);
-/* The same for an operation beside the entry's own (serve/beside.h). */
-MUST_USE enum status clients_admit_as(struct clients_entry *e, struct ops_op *op, struct err *err);
-
-/* All commands that came together are answered: ends what was asked for them (ops_leave()). */
 void clients_leave(struct clients_entry *e);
 
 /*
- * Begins an operation. `on` and `on_more` are what it works on, "db" and "collection". All texts
- * outlive it.
+ * Begins an operation, which was admitted. `on` and `on_more` are what it works on, "db" and
+ * "collection". All texts outlive it.
  */
 void clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *name,
 		      struct str body, uint64_t began_ns, struct str on, struct str on_more);

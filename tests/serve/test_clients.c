@@ -51,7 +51,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	clients_init(&all, ENDS);
+	clients_init(&all, ENDS, NULL);
 	for (size_t i = 0; i < COUNT; i++)
 		client_begin(&clients[i], "127.0.0.1:40312");
 	return 0;
@@ -144,7 +144,7 @@ OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, clients_end_op_of);
 static void
 do_nothing(struct clients_entry *e)
 {
-	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "ping", STR(""), 0, STR(""), STR(""));
 	clients_op_end(e);
 }
@@ -160,22 +160,24 @@ no_command_begins_once_the_process_stops(void **state)
 	(void)state;
 	event_init(&session.stopping);
 	e->op.session = &session;
-	assert_int_equal(clients_admit(e, &err), STATUS_OK);
+	assert_int_equal(visit_admit(e, &err), STATUS_OK);
 	clients_leave(e);
 	/* What was begun before goes on, once for each beginning. */
 	net_session_begin_request(&session);
 	net_session_begin_request(&session);
 	event_set(&session.stopping);
-	assert_int_equal(clients_admit(e, &err), STATUS_OK);
+	assert_int_equal(visit_admit(e, &err), STATUS_OK);
+	assert_true(beside_enter(e, 1));
 	assert_int_equal(beside_admit(e, &beside, &err), STATUS_OK);
-	assert_int_equal(clients_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
 	assert_int_equal(beside_admit(e, &beside, &err), STATUS_CANCELLED);
 	assert_string_equal(err.text, "the server stops");
 	/* A beginning that became no request is none of the next one's. */
 	net_session_begin_request(&session);
 	clients_leave(e);
-	assert_int_equal(clients_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
 	ops_leave(&beside);
+	beside_leave(e);
 	clients_leave(e);
 	e->op.session = NULL;
 }
@@ -287,7 +289,7 @@ operations_and_idle_connections_are_seen(void **state)
 	struct viewed seen = { .ops = 0 };
 
 	(void)state;
-	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	clients_each_op(NULL, view, &seen);
 	assert_int_equal(seen.ops, 1);
@@ -313,7 +315,7 @@ an_operation_is_ended_by_its_number(void **state)
 
 	(void)state;
 	clients_set_user(e, STR("bob"), true);
-	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	op = e->op.id;
 	assert_ptr_equal(e->op.peer, e->peer);
@@ -329,7 +331,7 @@ an_operation_is_ended_by_its_number(void **state)
 	assert_null(clients_wait_begin(e)); /* what has ended waits for nothing more */
 	clients_op_end(e);
 	/* The next one has another number, and nobody has ended it. */
-	assert_int_equal(clients_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "hello", STR(""), 8, STR("admin"), STR(""));
 	assert_int_not_equal(e->op.id, op);
 	asked = false;
@@ -351,7 +353,7 @@ come_and_go(void *arg)
 
 		client_begin(&c, "thread");
 		clients_set_user(&c.entry, STR("somebody"), true);
-		assert_int_equal(clients_admit(&c.entry, NULL), STATUS_OK);
+		assert_int_equal(visit_admit(&c.entry, NULL), STATUS_OK);
 		clients_op_begin(&c.entry, &door, "wait", STR(""), i, STR("db"), STR("c"));
 		wake = clients_wait_begin(&c.entry);
 		if (wake && !event_wait(wake, clock_after_ms(NEVER_MS)))

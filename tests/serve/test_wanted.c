@@ -48,7 +48,7 @@ client_begin(struct client *c)
 static void
 op_begin(struct client *c)
 {
-	assert_int_equal(clients_admit(&c->entry, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(&c->entry, NULL), STATUS_OK);
 	clients_op_begin(&c->entry, &door, "work", STR(""), 0, STR(""), STR(""));
 }
 
@@ -94,7 +94,7 @@ fiber_run(void *arg)
 {
 	struct fiber *f = arg;
 
-	clients_init(&all, ENDS);
+	clients_init(&all, ENDS, NULL);
 	f->test();
 	clients_fini(&all);
 	loop_stop(&f->loop);

@@ -23,6 +23,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	  struct err *err)
 {
 	struct cql_door *door = mem_zalloc(sizeof(*door));
+	struct visit_rules rules;
 
 	(void)place;
 	if (!door)
@@ -34,7 +35,8 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 		.people = ground->people,
 		.settings = settings_of(ground->settings, &cql_setting_group),
 	};
-	clients_init(&door->clients, CQL_CLIENT_LOST);
+	rules = cql_visit_rules(&door->config);
+	clients_init(&door->clients, CQL_CLIENT_LOST, &rules);
 	catalog_caches_init(&door->caches);
 	traces_init(&door->traces);
 	for (size_t i = 0; i < CQL_LANE_TABLES; i++)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "loop/task.h"
 #include "net/beside.h"
+#include "serve/beside.h"
 #include "net/memory.h"
 #include "serve/settle.h"
 
@@ -109,10 +110,18 @@ flight_drop(struct cql_client *c, struct cql_flight *fl)
 bool
 flight_take_fiber(struct cql_client *c, struct cql_flight *fl)
 {
-	struct task *task = net_beside_take(net_stream_session(c->stream));
+	struct net_session *session = net_stream_session(c->stream);
+	struct task *task = net_beside_take(session);
+	size_t count = 0;
 
 	if (!task)
 		return false;
+	for (const struct cql_flight *each = fl; each; each = each->behind)
+		count++;
+	if (!beside_enter(&c->entry, count)) {
+		net_beside_put(session, task);
+		return false;
+	}
 	fl->task = task;
 	for (; fl; fl = fl->behind)
 		fl->arena = task->arena;
@@ -255,6 +264,7 @@ flights_send(struct cql_client *c)
 			flight_spare(c, fl);
 		}
 		all->count--;
+		beside_leave(&c->entry);
 		if (all->only == fl)
 			all->only = NULL;
 		flights_call_next(all);

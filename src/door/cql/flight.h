@@ -69,7 +69,8 @@ void flight_drop(struct cql_client *c, struct cql_flight *fl);
 
 /*
  * Takes a fiber for the flight and those behind it; each of them has the fiber's arena as `arena`.
- * False when memory is short, or all NET_BESIDE_FIBERS are taken.
+ * False when memory is short, when all NET_BESIDE_FIBERS are taken, or when people have changed
+ * (beside_enter()).
  */
 bool flight_take_fiber(struct cql_client *c, struct cql_flight *fl);
 

@@ -15,7 +15,7 @@ enum {
 static size_t
 body_limit(const struct cql_client *c)
 {
-	return visitor_request_bytes(&c->who, FRAME_BYTES, NULL, NULL);
+	return visitor_request_bytes(&c->entry.who, FRAME_BYTES, NULL, NULL);
 }
 
 static bool
@@ -48,8 +48,7 @@ wait_for_bytes(struct cql_client *c)
 	struct str in;
 
 	for (;;) {
-		if (!c->flights.count)
-			cql_client_check_roles(c);
+		TRY(visit_follow(&c->entry));
 		TRY(cql_client_send_events(c));
 		TRY(net_stream_next(c->stream, &in));
 		if (in.len)

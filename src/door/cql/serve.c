@@ -142,7 +142,7 @@ serve_startup(struct cql_request *r, struct frame_in *in)
 	TRY(startup_compression(r, compression));
 	clients_set_text(&c->entry, &c->entry.name, driver);
 	c->started = true;
-	if (c->who.authenticated) {
+	if (c->entry.who.authenticated) {
 		r->answer = FRAME_READY;
 		return STATUS_OK;
 	}
@@ -165,7 +165,7 @@ serve_login(struct cql_request *r, struct frame_in *in)
 	(void)str_cut(&token, '\0');
 	name = str_cut(&token, '\0');
 	password = token;
-	status = cql_client_login(r->client, name, password, &r->err);
+	status = visit_login(&r->client->entry, "password", name, password, &r->err);
 	if (status == STATUS_UNAUTHORIZED)
 		return request_fail(r, CQL_CODE_LOGIN,
 				    "Provided username %.*s and/or password are incorrect",
@@ -340,7 +340,7 @@ count_request(struct cql_request *r, enum status status)
 static void
 audit_refusal(const struct cql_request *r, const struct opcode *opcode)
 {
-	const struct audit_by by = cql_client_audit_by(r->client);
+	const struct audit_by by = visit_audit_by(&r->client->entry);
 	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
 
 	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->keyspace), r->table.len ? "." : "",
@@ -487,9 +487,7 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 		return request_fail(r, CQL_CODE_PROTOCOL,
 				    "Unexpected message %s, expecting STARTUP or OPTIONS",
 				    opcode->name);
-	if (!c->flights.count)
-		cql_client_check_roles(c);
-	if (!c->who.authenticated && !opcode->before_login) {
+	if (!c->entry.who.authenticated && !opcode->before_login) {
 		audit_refusal(r, opcode);
 		return request_fail(r, CQL_CODE_PROTOCOL,
 				    "Unexpected message %s, expecting AUTH_RESPONSE", opcode->name);
@@ -504,16 +502,18 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 static enum status
 statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
+	struct clients_entry *entry = &r->client->entry;
 	enum status status;
 
 	/* A request that runs again was admitted before, but perhaps by another operation. */
 	if (r->admitted || (opcode && opcode->before_startup)) {
-		ops_admit_always(r->op);
+		if (!r->flight)
+			return visit_admit_always(entry);
+		beside_admit_always(entry, r->op);
 		return STATUS_OK;
 	}
 	r->admitted = true;
-	status = r->flight ? beside_admit(&r->client->entry, r->op, &r->err)
-			   : clients_admit(&r->client->entry, &r->err);
+	status = r->flight ? beside_admit(entry, r->op, &r->err) : visit_admit(entry, &r->err);
 	if (status != STATUS_OK)
 		r->q.code = CQL_CODE_OVERLOADED;
 	return status;
@@ -549,12 +549,12 @@ trace_request(struct cql_request *r, size_t from)
 	const struct opcode *opcode = opcode_find(r->header.opcode);
 
 	if (!(r->header.flags & FRAME_TRACING) || !opcode || opcode->before_login ||
-	    !r->client->who.authenticated)
+	    !r->client->entry.who.authenticated)
 		return;
-	r->trace = trace_begin(r->arena, opcode->name, r->client->who.user.name);
+	r->trace = trace_begin(r->arena, opcode->name, r->client->entry.who.user.name);
 	if (!r->trace)
 		return;
-	memcpy(r->trace->key, r->client->who.user.key, sizeof(r->trace->key));
+	memcpy(r->trace->key, r->client->entry.who.user.key, sizeof(r->trace->key));
 	cql_client_peer(r->client, r->trace->client, &r->trace->client_len);
 	frame_set_flags(r->out, from, FRAME_TRACING);
 	buf_append(r->out, r->trace->id, TRACE_ID_BYTES);
@@ -730,7 +730,7 @@ may_overlap(const struct cql_client *c, const struct input_frame *f)
 {
 	struct frame_in in = frame_in_of(f->body);
 
-	if (!c->started || !c->who.authenticated || f->body.len > CQL_IN_FLIGHT_BYTES)
+	if (!c->started || !c->entry.who.authenticated || f->body.len > CQL_IN_FLIGHT_BYTES)
 		return false;
 	if (f->header.opcode != FRAME_QUERY)
 		return f->header.opcode == FRAME_EXECUTE || f->header.opcode == FRAME_BATCH;
@@ -859,11 +859,11 @@ finish_all(struct cql_client *c)
 static void
 follow_person(struct cql_client *c)
 {
-	if (cql_client_is_current(c))
+	if (visit_is_current(&c->entry))
 		return;
 	/* Statements under way read the person and its rights without a lock: they end first. */
 	finish_all(c);
-	cql_client_check_roles(c);
+	c->ends |= visit_follow(&c->entry) != STATUS_OK;
 }
 
 /* ---- Reads that have come together ---- */
@@ -1009,7 +1009,7 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 		return false;
 	case INPUT_LENGTH:
 		METRIC_REFUSED("FRAME_BYTES");
-		(void)visitor_request_bytes(&c->who, FRAME_BYTES, "FRAME_BYTES", &limit);
+		(void)visitor_request_bytes(&c->entry.who, FRAME_BYTES, "FRAME_BYTES", &limit);
 		err_set(&err, STATUS_INVALID,
 			"Request is too big: length %zu exceeds maximum allowed length %zu (%s)",
 			f->header.length, f->limit, limit);

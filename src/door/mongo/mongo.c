@@ -28,6 +28,7 @@ enum {
 struct mongo *
 mongo_new(const struct mongo_config *config)
 {
+	const struct visit_rules rules = mongo_visit_rules(config);
 	struct mongo *m = mem_zalloc(sizeof(*m));
 
 	if (!m)
@@ -37,7 +38,7 @@ mongo_new(const struct mongo_config *config)
 	m->started_ms = clock_wall_ms();
 	atomic_init(&m->txn_seconds, config->settings->transaction_seconds);
 	bson_object_id_new((uint32_t)(m->started_ms / 1000), m->process_id);
-	clients_init(&m->clients, 0);
+	clients_init(&m->clients, 0, &rules);
 	catalog_caches_init(&m->caches);
 	fail_points_init(&m->fail);
 	txns_init(&m->txns);

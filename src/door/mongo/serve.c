@@ -66,7 +66,7 @@ static enum status
 read_message(struct request *q)
 {
 	struct mongo_client *c = q->client;
-	size_t most = visitor_request_bytes(&c->who, WIRE_MESSAGE_BYTES, NULL, NULL);
+	size_t most = visitor_request_bytes(&c->entry.who, WIRE_MESSAGE_BYTES, NULL, NULL);
 	struct wire_header header;
 	size_t cost;
 	struct str in;
@@ -250,7 +250,7 @@ run_handler(struct call *c)
 static void
 audit_refusal(const struct call *c)
 {
-	const struct audit_by by = mongo_client_audit_by(c->client);
+	const struct audit_by by = visit_audit_by(&c->client->entry);
 	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
 
 	buf_printf(&on, "%.*s%s%.*s", STR_ARG(c->db), c->collection.len ? "." : "",
@@ -263,8 +263,7 @@ run_permitted(struct call *c)
 {
 	enum status status;
 
-	mongo_client_check_roles(c->client);
-	if (!c->client->who.authenticated && !(c->command->flags & COMMAND_NO_AUTH))
+	if (!c->client->entry.who.authenticated && !(c->command->flags & COMMAND_NO_AUTH))
 		return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
 				 c->command->name);
 	TRY(call_read_args(c));
@@ -404,7 +403,8 @@ run_attempts(struct request *q, struct call *c, const struct command *command,
 			return status;
 		buf_release(&client->out);
 		arena_reset(c->arena, mark);
-		if (net_memory_await_more(session, &asked) != STATUS_OK) {
+		if (net_memory_await_more(session, &asked) != STATUS_OK ||
+		    visit_follow(&client->entry) != STATUS_OK) {
 			c->failing = (struct fail_effect){ 0 }; /* it was in the arena */
 			answer_begin(q, 0);
 			return status;
@@ -436,7 +436,7 @@ serve_command(struct request *q, const struct command *command)
 			(void)cursor_kill(client->mongo, c.cursor, c.cursor_ns, client->entry.user);
 		client->ends = client->ends || c.failing.closes;
 		arena_reset(arena, mark);
-	} while (c.again && !client->ends);
+	} while (c.again && !client->ends && visit_follow(&client->entry) == STATUS_OK);
 }
 
 static enum status
@@ -481,11 +481,9 @@ check_limits(struct request *q, const struct command *command)
 	struct err err = { 0 };
 	enum status status;
 
-	if (command && command->run == mongo_run_hello) {
-		ops_admit_always(&entry->op);
-		return true;
-	}
-	status = clients_admit(entry, &err);
+	if (command && command->run == mongo_run_hello)
+		return visit_admit_always(entry) == STATUS_OK;
+	status = visit_admit(entry, &err);
 	if (status != STATUS_OK)
 		refuse_for_limits(q, &err, status);
 	return status == STATUS_OK;
@@ -536,7 +534,7 @@ serve_query(struct request *q, struct str message)
 	command = bson_iter_read(&i, &first) ? mongo_command_find(first.name) : NULL;
 	q->msg = (struct wire_msg){ .body = query.body };
 	if (command && command->run == mongo_run_hello) {
-		ops_admit_always(&q->client->entry.op);
+		TRY(visit_admit_always(&q->client->entry));
 		serve_command(q, command);
 		return STATUS_OK;
 	}
@@ -567,7 +565,7 @@ serve_message(struct request *q, struct str message)
 	struct wire_error error;
 
 	if (q->op == WIRE_OP_COMPRESSED) {
-		size_t most = visitor_request_bytes(&c->who, WIRE_MESSAGE_BYTES, NULL, NULL);
+		size_t most = visitor_request_bytes(&c->entry.who, WIRE_MESSAGE_BYTES, NULL, NULL);
 
 		TRY(compress_unpack(message, most, &c->raw, &q->by, NULL));
 		q->compressed = true;

@@ -70,21 +70,11 @@ client_check_queued(struct client *c, struct arena *arena)
 	}
 }
 
-/* The person is gone. A connection that nobody has logged in to becomes one of a stranger. */
-static bool
-client_lose_person(struct client *c)
-{
-	if (!c->anonymous || client_has_subscriptions(c) || atomic_load(&c->monitors))
-		return false;
-	client_login_default(c);
-	client_forget_multi(c);
-	return true;
-}
-
 /* The rights have changed. True if the connection goes on. */
 static bool
-client_check_what_it_has(struct client *c)
+client_check_what_it_has(struct clients_entry *e)
 {
+	struct client *c = (struct client *)e;
 	struct arena *scratch = net_stream_arena(c->stream);
 	struct arena_mark mark = arena_mark(scratch);
 	bool goes_on;
@@ -100,60 +90,40 @@ client_check_what_it_has(struct client *c)
  * as in Redis, also if `default` now wants a password or is off.
  */
 static bool
-client_look_up_default(struct client *c)
+client_look_up_default(struct clients_entry *e)
 {
+	struct client *c = (struct client *)e;
+	struct visitor *who = &e->who;
 	uint64_t count = people_news_count(c->redis->config.news);
-	bool was_in = c->who.authenticated;
+	bool was_decided = !who->undecided, was_in = who->authenticated;
+	bool gets_nothing = !client_has_subscriptions(c) && !atomic_load(&c->monitors);
+	bool open = users_are_open(c->redis);
 
-	if (!users_are_open(c->redis))
-		return client_lose_person(c);
-	client_login_default(c);
-	if (c->undecided)
-		return !client_has_subscriptions(c) && !atomic_load(&c->monitors);
-	c->who.authenticated = was_in;
-	c->request.stranger = !was_in;
-	c->who.follow.seen = count;
-	return client_check_what_it_has(c);
-}
-
-static bool
-client_look_up_person(struct client *c)
-{
-	const struct redis_config *config = &c->redis->config;
-	struct auth_client client = client_of_auth(c);
-	struct visitor_found found;
-
-	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
-	case FOLLOW_SAME:
-		break;
-	case FOLLOW_CHANGED:
-		client_become(c, &found);
-		return client_check_what_it_has(c);
-	case FOLLOW_GONE:
-		return client_lose_person(c);
-	}
-	return true;
-}
-
-/* Looks who it is now. True if the connection goes on. */
-static bool
-client_look(struct client *c)
-{
-	bool goes_on = c->anonymous ? client_look_up_default(c) : client_look_up_person(c);
-
-	if (goes_on)
-		atomic_store(&c->followed, c->who.follow.seen);
-	return goes_on;
-}
-
-bool
-client_follow(struct client *c)
-{
-	if (c->undecided)
-		client_login_default(c);
-	if (visitor_is_current(&c->who, c->redis->config.news))
+	if (!open && !gets_nothing)
+		return false;
+	visit_reset(e);
+	if (!open) {
+		client_forget_multi(c);
 		return true;
-	return client_look(c);
+	}
+	if (who->undecided)
+		return gets_nothing;
+	if (was_decided) {
+		who->authenticated = was_in;
+		c->request.stranger = !was_in;
+	}
+	who->follow.seen = count;
+	return client_check_what_it_has(e);
+}
+
+struct visit_rules
+person_visit_rules(const struct redis_config *config)
+{
+	struct visit_rules rules = client_visit_rules(config);
+
+	rules.look_nobody = client_look_up_default;
+	rules.changed = client_check_what_it_has;
+	return rules;
 }
 
 bool
@@ -161,9 +131,9 @@ client_may_wait(struct client *c, const struct unit *unit, struct arena *arena)
 {
 	struct str ignored;
 
-	if (visitor_is_current(&c->who, c->redis->config.news))
+	if (visit_is_current(&c->entry))
 		return true;
-	return client_look(c) && c->who.authenticated &&
+	return visit_follow(&c->entry) == STATUS_OK && c->entry.who.authenticated &&
 	       acl_check(&c->acl, unit->command, unit->argv, unit->argc, arena, &ignored) ==
 		       ACL_ALLOWED;
 }

@@ -47,6 +47,7 @@ redis_fini_locks(struct redis *r)
 struct redis *
 redis_new(const struct redis_config *config)
 {
+	const struct visit_rules rules = person_visit_rules(config);
 	struct redis *r = mem_zalloc(sizeof(*r));
 	static const char digits[] = "0123456789abcdef";
 	uint8_t id[20];
@@ -65,7 +66,7 @@ redis_new(const struct redis_config *config)
 	}
 	redis_init_locks(r);
 	catalog_caches_init(&r->caches);
-	clients_init(&r->clients, CLIENT_ENDED);
+	clients_init(&r->clients, CLIENT_ENDED, &rules);
 	recent_init(&r->acl_log);
 	lanes_init(&r->queue, REDIS_GROUP_JOBS);
 	lanes_init(&r->readers, REDIS_GROUP_JOBS);

@@ -156,7 +156,7 @@ block_wait(struct client *c, struct job *job, uint64_t deadline, bool *ret_serve
 		effects_offer(c, job);
 	client_set_blocked(c, true);
 	/* Only those who are blocked already are told of changes of rights. */
-	if (!first || visitor_is_current(&c->who, c->redis->config.news))
+	if (!first || visit_is_current(&c->entry))
 		signals = client_wait(c, false, deadline);
 	*ret_served = effects_withdraw(c);
 	job->out = &c->out;
@@ -330,7 +330,7 @@ client_wait_pause(struct client *c, const struct batch *b)
 		counted = true;
 		client_send(c);
 		if (client_wait(c, false, until < look ? until : look) & CLIENT_ENDED ||
-		    net_stream_is_leaving(c->stream) || !client_follow(c))
+		    net_stream_is_leaving(c->stream) || visit_follow(&c->entry) != STATUS_OK)
 			c->end = CLIENT_ENDS;
 	}
 	if (counted)
@@ -455,19 +455,19 @@ end_http(struct request_call *q)
 	q->client->end = CLIENT_ENDS;
 }
 
-/* The address or the person may ask too often, or for too much ([limits]). */
+/* Who asks, as of now; the address or the person may ask too often, or for too much ([limits]). */
 static bool
-check_limits(struct request_call *q)
+check_admitted(struct request_call *q)
 {
 	char text[ERR_TEXT_BYTES + sizeof("ERR max requests: ")];
 	struct err err;
 	enum status status;
 
 	err.text[0] = '\0'; /* the rest of it is written only by a refusal */
-	status = clients_admit(&q->client->entry, &err);
+	status = visit_admit(&q->client->entry, &err);
 	if (status == STATUS_OK)
 		return true;
-	if (status == STATUS_CANCELLED) { /* the process stops */
+	if (status == STATUS_CANCELLED) { /* the person has gone, or the process stops */
 		batch_run(q->batch);
 		q->client->end = CLIENT_ENDS;
 		return false;
@@ -569,7 +569,7 @@ refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 static void
 refuse_stranger(struct request_call *q)
 {
-	const struct audit_by by = client_audit_by(q->client);
+	const struct audit_by by = visit_audit_by(&q->client->entry);
 
 	audit_refused(&by, q->argv[0], STR(""), "NOAUTH");
 	serve_refuse(q, "NOAUTH Authentication required.");
@@ -584,7 +584,7 @@ check_rights(struct request_call *q)
 
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
-	if (!c->who.authenticated) {
+	if (!c->entry.who.authenticated) {
 		refuse_stranger(q);
 		return false;
 	}
@@ -860,11 +860,6 @@ dispatch(struct request_call *q)
 {
 	struct client *c = q->client;
 
-	if (!client_follow(c)) {
-		batch_run(q->batch);
-		c->end = CLIENT_ENDS;
-		return;
-	}
 	/* Clients mostly repeat themselves, and the last command is sooner compared than found. */
 	q->command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	if (!q->command || !command_is_named(q->command, q->argv[0]))
@@ -874,10 +869,10 @@ dispatch(struct request_call *q)
 		end_http(q);
 		return;
 	}
-	if (!check_limits(q))
+	if (!check_admitted(q))
 		return;
 	if (!q->command) {
-		if (c->who.authenticated)
+		if (c->entry.who.authenticated)
 			refuse_unknown(q);
 		else
 			refuse_stranger(q);
@@ -1044,7 +1039,8 @@ serve_rest(struct client *c, bool half)
 					  "(memory_bytes)\r\n"));
 		return false;
 	}
-	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED || !client_follow(c))
+	if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
+	    visit_follow(&c->entry) != STATUS_OK)
 		return false;
 	if (net_stream_has_input(c->stream))
 		return true;

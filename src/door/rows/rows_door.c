@@ -17,6 +17,7 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 	  struct err *err)
 {
 	struct rows_door *door = mem_zalloc(sizeof(*door));
+	struct visit_rules rules;
 
 	(void)place;
 	if (!door)
@@ -27,7 +28,8 @@ door_open(const struct door_ground *ground, const struct door_place *place, void
 		.news = ground->news,
 		.settings = settings_of(ground->settings, &rows_setting_group),
 	};
-	clients_init(&door->clients, 0);
+	rules = rows_visit_rules(&door->config);
+	clients_init(&door->clients, 0, &rules);
 	catalog_caches_init(&door->caches);
 	door->stream = (struct net_stream_options){
 		.serve = rows_serve,

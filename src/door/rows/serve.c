@@ -47,7 +47,7 @@ serve_hello(struct rows_request *r)
 	r->client->version = most < ROWS_VERSION ? most : ROWS_VERSION;
 	rows_put_u16(r->out, r->client->version);
 	rows_put_u32(r->out, ROWS_FRAME_BYTES);
-	rows_put_u8(r->out, !r->client->who.authenticated);
+	rows_put_u8(r->out, !r->client->entry.who.authenticated);
 	rows_put_str(r->out, STR("frond " FROND_VERSION));
 	return buf_status(r->out);
 }
@@ -61,7 +61,7 @@ serve_login(struct rows_request *r)
 	TRY(rows_names_read(r->body, &name, &password, &r->err));
 	/* What one person has written another one does not commit. */
 	TRY(rows_txn_check_none(r));
-	status = rows_client_login(r->client, name, password, &r->err);
+	status = visit_login(&r->client->entry, "password", name, password, &r->err);
 	if (status != STATUS_UNAUTHORIZED)
 		return status;
 	return rows_fail(r, ROWS_STATE_PASSWORD, "the name or the password is wrong");
@@ -144,7 +144,7 @@ count_request(struct rows_request *r, const struct kind_of_request *kind, enum s
 static void
 audit_refusal(const struct rows_request *r, const struct kind_of_request *kind)
 {
-	const struct audit_by by = rows_client_audit_by(r->client);
+	const struct audit_by by = visit_audit_by(&r->client->entry);
 	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
 
 	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->schema), r->table.len ? "." : "",
@@ -203,11 +203,10 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "there is no request %u", r->header.code);
 	if (c->greeted == (r->header.code == ROWS_HELLO))
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "a connection begins with HELLO, once");
-	rows_client_check_roles(c);
 	/* Whoever is gone leaves nothing that a later login could commit. */
-	if (!c->who.authenticated)
+	if (!c->entry.who.authenticated)
 		rows_txn_free(c);
-	if (c->who.authenticated || kind->by_strangers)
+	if (c->entry.who.authenticated || kind->by_strangers)
 		return rows_txn_check_begun(r);
 	audit_refusal(r, kind);
 	return rows_fail(r, "28000", "nobody has logged in");
@@ -223,11 +222,9 @@ request_admit(struct rows_request *r)
 	struct clients_entry *entry = &r->client->entry;
 	enum status status;
 
-	if (r->header.code == ROWS_HELLO || r->header.code == ROWS_ROLLBACK) {
-		ops_admit_always(&entry->op);
-		return STATUS_OK;
-	}
-	status = clients_admit(entry, &r->err);
+	if (r->header.code == ROWS_HELLO || r->header.code == ROWS_ROLLBACK)
+		return visit_admit_always(entry);
+	status = visit_admit(entry, &r->err);
 	if (status != STATUS_OK)
 		r->state = ROWS_STATE_BUSY;
 	return status;
@@ -412,7 +409,8 @@ static enum status
 read_frame(struct rows_client *c, struct rows_header *ret)
 {
 	const char *limit;
-	size_t most = visitor_request_bytes(&c->who, ROWS_FRAME_BYTES, "ROWS_FRAME_BYTES", &limit);
+	size_t most = visitor_request_bytes(&c->entry.who, ROWS_FRAME_BYTES, "ROWS_FRAME_BYTES",
+					    &limit);
 	enum status status;
 	struct str in;
 

@@ -51,7 +51,7 @@ cql_client_new(struct cql_door *door, struct net_stream *stream)
 	c->packed = BUF_INIT_OF(4 * PACKED_BYTES, part);
 	net_memory_part_init(&c->events_part, part, false);
 	c->events = BUF_INIT_OF(CQL_EVENTS_BYTES, &c->events_part);
-	cql_client_become_nobody(c);
+	visit_reset(&c->entry);
 	clients_add(&c->entry);
 	return c;
 }
@@ -69,7 +69,6 @@ cql_client_free(struct cql_client *c)
 	buf_release(&c->packed);
 	buf_release(&c->events);
 	budget_part_release(&c->events_part);
-	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -261,133 +260,53 @@ client_forget_events(struct cql_client *c)
 
 /* ---- Who it is ---- */
 
-struct audit_by
-cql_client_audit_by(const struct cql_client *c)
-{
-	return (struct audit_by){ .door = "cql",
-				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->who.user.name };
-}
-
-struct auth_client
-cql_client_of_auth(struct cql_client *c)
-{
-	return (struct auth_client){ .by = cql_client_audit_by(c),
-				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->door->config.store,
-				     .door = ROLE_DOOR };
-}
-
-/* What a user may, by own roles and by those of the roles that these name. In their arena. */
+/*
+ * What a user may, by own roles and by those of the roles that these name, which may change without
+ * the user's record.
+ */
 static enum status
-grants_read(struct cql_client *c, const struct visitor_found *found, struct grants *ret,
-	    struct err *err)
+client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
 {
+	struct cql_client *c = (struct cql_client *)e;
 	const struct cql_config *config = &c->door->config;
 	const struct auth_user *user = &found->user;
-
-	grants_of_roles(ret, user->roles, user->roles_count, user->admin, found->arena);
-	return role_follow_all(config->store, config->live, ret, found->arena, err);
-}
-
-/* What the person may, and whom others see. */
-static void
-client_know(struct cql_client *c, const struct grants *grants)
-{
-	c->grants = *grants;
-	clients_set_user(&c->entry, c->who.user.name, visitor_is_limited(&c->who));
-}
-
-void
-cql_client_become_nobody(struct cql_client *c)
-{
-	visitor_reset(&c->who, c->door->config.live);
-	c->grants = (struct grants){ .everything = c->who.authenticated };
-	clients_set_user(&c->entry, STR(""), false);
-}
-
-enum status
-cql_client_login(struct cql_client *c, struct str name, struct str password, struct err *err)
-{
-	struct auth_client client = cql_client_of_auth(c);
-	struct visitor_found found;
 	struct grants grants;
-	enum status status;
 
-	TRY(visitor_login(c->door->config.live, "password", name, password, &client, &found, err));
-	status = grants_read(c, &found, &grants, err);
-	if (status != STATUS_OK) {
-		arena_free(found.arena);
-		return status;
-	}
-	visitor_enter(&c->who, &found);
-	client_know(c, &grants);
+	grants_of_roles(&grants, user->roles, user->roles_count, user->admin, found->arena);
+	TRY(role_follow_all(config->store, config->live, &grants, found->arena, err));
+	c->grants = grants;
 	return STATUS_OK;
 }
 
-/*
- * The person is known, and so is what the person may; roles that give it may have changed without
- * the person's record. While the store cannot tell, what was known holds, and the next request
- * looks again.
- */
+static bool
+client_has_roles(const struct clients_entry *e)
+{
+	return ((const struct cql_client *)e)->grants.role_count;
+}
+
 static void
-client_renew(struct cql_client *c, const struct visitor_found *found)
+client_forget(struct clients_entry *e)
 {
-	struct grants grants;
+	struct cql_client *c = (struct cql_client *)e;
 
-	if (grants_read(c, found, &grants, NULL) != STATUS_OK) {
-		c->who.follow.seen = 0;
-		arena_free(found->arena);
-		return;
-	}
-	visitor_change(&c->who, found);
-	client_know(c, &grants);
+	c->grants = (struct grants){ .everything = e->who.authenticated };
+	if (!e->who.authenticated)
+		client_forget_events(c);
 }
 
-/* The same for a person who has not changed. */
-static void
-client_renew_roles(struct cql_client *c)
+struct visit_rules
+cql_visit_rules(const struct cql_config *config)
 {
-	struct visitor_found found;
-
-	if (!c->grants.role_count)
-		return;
-	if (visitor_copy(&c->who, &found))
-		client_renew(c, &found);
-	else
-		c->who.follow.seen = 0;
-}
-
-bool
-cql_client_is_current(const struct cql_client *c)
-{
-	return visitor_is_current(&c->who, c->door->config.news);
-}
-
-void
-cql_client_check_roles(struct cql_client *c)
-{
-	const struct cql_config *config = &c->door->config;
-	struct visitor_found found;
-	struct auth_client client;
-
-	if (cql_client_is_current(c))
-		return;
-	assert(!c->flights.count);
-	client = cql_client_of_auth(c);
-	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
-	case FOLLOW_SAME:
-		client_renew_roles(c);
-		break;
-	case FOLLOW_CHANGED:
-		client_renew(c, &found);
-		break;
-	case FOLLOW_GONE:
-		cql_client_become_nobody(c);
-		if (!c->who.authenticated)
-			client_forget_events(c);
-		break;
-	}
+	return (struct visit_rules){
+		.door = "cql",
+		.own = ROLE_DOOR,
+		.store = config->store,
+		.live = config->live,
+		.news = config->news,
+		.know = client_know,
+		.forget = client_forget,
+		.depends = client_has_roles,
+	};
 }
 
 size_t

@@ -64,9 +64,11 @@ struct cql_client {
 
 	struct cql_flights flights;
 
-	/* Who it is. It changes only while none of its statements is under way beside others. */
-	struct visitor who;
-	struct grants grants; /* in its arena */
+	/*
+	 * In the arena of the entry's person, who changes only while none of its statements is
+	 * under way beside others.
+	 */
+	struct grants grants;
 
 	char keyspace[CQL_KEYSPACE_BYTES + 1]; /* of USE; empty: none */
 
@@ -120,23 +122,8 @@ void cql_end_registered(struct cql_door *door);
 
 /* ---- Who it is ---- */
 
-/* A connection begins: everybody is in charge where nobody else is. */
-void cql_client_become_nobody(struct cql_client *c);
-
-/* Logs in. Fails as auth_login() does. */
-MUST_USE enum status cql_client_login(struct cql_client *c, struct str name, struct str password,
-				      struct err *err);
-
-/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
-void cql_client_check_roles(struct cql_client *c);
-/* True if that has nothing to do now. */
-bool cql_client_is_current(const struct cql_client *c);
-
-/* The client, for access/: people of this door. */
-struct auth_client cql_client_of_auth(struct cql_client *c);
-
-/* The peer, for audit lines. */
-struct audit_by cql_client_audit_by(const struct cql_client *c);
+/* What the door makes of the people on its connections. */
+struct visit_rules cql_visit_rules(const struct cql_config *config);
 
 /* What a scan of its asks the store for at a time (net_memory_stretch_bytes()). */
 size_t cql_client_stretch_bytes(const struct cql_client *c);

@@ -25,7 +25,7 @@ request_allow_on(struct cql_request *r, unsigned wanted, const struct grant_reso
 	grant_resource_describe(on, &text);
 	return request_fail(r, CQL_CODE_UNAUTHORIZED,
 			    "User %.*s has no %s permission on %.*s or any of its parents",
-			    STR_ARG(c->who.user.name), grant_name((enum grant)wanted),
+			    STR_ARG(c->entry.who.user.name), grant_name((enum grant)wanted),
 			    STR_ARG(buf_str(&text)));
 }
 

@@ -113,11 +113,11 @@ static enum status
 check_alter(struct role_change *ch, const struct cql_role *role)
 {
 	const struct cql_client *c = ch->r->client;
-	bool self = str_eq(c->who.user.name, ch->name);
+	bool self = str_eq(c->entry.who.user.name, ch->name);
 	bool has = false;
 
 	if (role->superuser != CQL_UNSAID)
-		TRY(role_has(ch->r, c->who.user.name, ch->name, &has));
+		TRY(role_has(ch->r, c->entry.who.user.name, ch->name, &has));
 	if (has)
 		return request_fail(ch->r, CQL_CODE_UNAUTHORIZED,
 				    "You aren't allowed to alter your own superuser status or that "
@@ -149,8 +149,8 @@ alter_attempt(struct role_change *ch, void *arg)
 	TRY(set_options(ch, set));
 	TRY(role_change_write(ch));
 	/* Its other connections are to log in anew. */
-	if (set->role->has_password && str_eq(c->who.user.name, ch->name))
-		memcpy(c->who.user.key, ch->door.salt, sizeof(c->who.user.key));
+	if (set->role->has_password && str_eq(c->entry.who.user.name, ch->name))
+		memcpy(c->entry.who.user.key, ch->door.salt, sizeof(c->entry.who.user.key));
 	return STATUS_OK;
 }
 
@@ -159,7 +159,7 @@ static enum status
 setting_begin(struct cql_request *r, const struct cql_role *role, struct role_setting *ret)
 {
 	const struct cql_config *config = &r->door->config;
-	const struct auth_client client = cql_client_of_auth(r->client);
+	const struct auth_client client = visit_auth(&r->client->entry);
 	const struct access_settings *access;
 	struct settings_held *held;
 	enum status status;
@@ -206,7 +206,7 @@ create_role(struct cql_request *r, const struct cql_role *role)
 static enum status
 check_alter_at_all(struct cql_request *r, const struct cql_role *role)
 {
-	if (str_eq(r->client->who.user.name, role->name) || r->client->grants.everything)
+	if (str_eq(r->client->entry.who.user.name, role->name) || r->client->grants.everything)
 		return STATUS_OK;
 	return request_allow_on(r, GRANT_ALTER,
 				&(struct grant_resource){ .of_roles = true, .role = role->name });
@@ -331,7 +331,7 @@ drop_role(struct cql_request *r, const struct cql_drop *drop)
 
 	TRY(request_allow_on(r, GRANT_DROP,
 			     &(struct grant_resource){ .of_roles = true, .role = name }));
-	if (str_eq(r->client->who.user.name, name))
+	if (str_eq(r->client->entry.who.user.name, name))
 		return request_fail(r, CQL_CODE_INVALID,
 				    "Cannot DROP primary role for current login");
 	TRY(role_change_run(r, name, drop_attempt, &what));

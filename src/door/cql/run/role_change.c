@@ -127,7 +127,7 @@ role_change_add(struct role_change *ch, struct str text)
 static void
 change_tell(struct role_change *ch)
 {
-	const struct audit_by by = cql_client_audit_by(ch->r->client);
+	const struct audit_by by = visit_audit_by(&ch->r->client->entry);
 
 	audit_changed(&by, "person_changed", "person", ch->name);
 	people_news_changed(ch->r->door->config.news);

@@ -34,7 +34,7 @@ check_of(struct cql_request *r, const struct cql_grant *g, bool permissions)
 	if (may_describe(r))
 		return STATUS_OK;
 	if (g->grantee.ptr)
-		TRY(role_has(r, r->client->who.user.name, g->grantee, &has));
+		TRY(role_has(r, r->client->entry.who.user.name, g->grantee, &has));
 	if (has || (!permissions && !g->grantee.ptr))
 		return STATUS_OK;
 	if (!permissions)
@@ -248,7 +248,7 @@ role_list_run(struct cql_request *r, const struct cql_statement *s, struct str k
 		TRY(role_resource(r, s, keyspace, &l.on));
 	/* Who may not see others sees their own roles. */
 	if (!l.one && !may_describe(r)) {
-		own.grant.grantee = r->client->who.user.name;
+		own.grant.grantee = r->client->entry.who.user.name;
 		l.one = true;
 	}
 	l.mark = arena_mark(r->arena);

@@ -513,9 +513,9 @@ server_of(const struct cql_request *r, struct schema_server *ret)
 				       .live = r->door->config.live,
 				       .part = r->out->part,
 				       .traces = &r->door->traces,
-				       .user = r->client->who.user.name,
-				       .user_key = r->client->who.user.key,
-				       .admin = r->client->who.user.admin ||
+				       .user = r->client->entry.who.user.name,
+				       .user_key = r->client->entry.who.user.key,
+				       .admin = r->client->entry.who.user.admin ||
 						r->client->grants.everything };
 	cql_client_address(r->client, ret->address, &ret->address_len);
 }

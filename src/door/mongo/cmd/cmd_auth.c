@@ -55,8 +55,6 @@ static enum status
 plain_login(struct call *c, struct str payload, struct bson_builder *ret)
 {
 	struct mongo_client *client = c->client;
-	struct auth_client of = mongo_client_of_auth(client);
-	struct visitor_found found;
 	struct str name;
 	enum status status;
 
@@ -65,12 +63,11 @@ plain_login(struct call *c, struct str payload, struct bson_builder *ret)
 				 "PLAIN sends the password, so it is taken over TLS only");
 	(void)str_cut(&payload, '\0'); /* on whose behalf: nobody else's */
 	name = str_cut(&payload, '\0');
-	status = visitor_login(c->mongo->config.live, "plain", name, payload, &of, &found, &c->err);
+	status = visit_login(&client->entry, "plain", name, payload, &c->err);
 	if (status == STATUS_NOMEM)
 		return status;
 	if (status != STATUS_OK)
 		return login_failed(c, status);
-	mongo_client_become(client, &found);
 	put_step(c, ret, true, STR(""));
 	return STATUS_OK;
 }
@@ -81,7 +78,7 @@ static enum status
 scram_login(struct call *c, struct str payload, struct bson_builder *ret)
 {
 	struct mongo_client *client = c->client;
-	struct auth_client of = mongo_client_of_auth(client);
+	struct auth_client of = visit_auth(&client->entry);
 	struct settings_held *held = settings_live_hold(c->mongo->config.live);
 	struct str answer;
 	enum status status;
@@ -100,7 +97,7 @@ scram_confirm(struct call *c, struct str payload)
 {
 	struct mongo_client *client = c->client;
 	struct mongo_login *login = &client->login;
-	struct auth_client of = mongo_client_of_auth(client);
+	struct auth_client of = visit_auth(&client->entry);
 	struct visitor_found found = { .arena = arena_new(VISITOR_BYTES) };
 	struct settings_held *held;
 	struct str answer;
@@ -117,7 +114,7 @@ scram_confirm(struct call *c, struct str payload)
 		return login_failed(c, status);
 	}
 	put_step(c, c->reply, login->skips_empty, answer);
-	mongo_client_become(client, &found);
+	TRY(visit_enter(&client->entry, &found, &c->err));
 	if (login->skips_empty)
 		mongo_client_forget_login(client);
 	else
@@ -176,7 +173,7 @@ enum status
 mongo_run_logout(struct call *c)
 {
 	mongo_client_forget_login(c->client);
-	mongo_client_become_nobody(c->client);
+	visit_reset(&c->client->entry);
 	return STATUS_OK;
 }
 
@@ -194,13 +191,13 @@ mongo_run_connection_status(struct call *c)
 {
 	const struct mongo_client *client = c->client;
 	const struct rights *r = &client->rights;
-	bool known = client->who.user.name.len;
+	bool known = client->entry.who.user.name.len;
 
 	bson_begin_document(c->reply, STR("authInfo"));
 	bson_begin_array(c->reply, STR("authenticatedUsers"));
 	if (known) {
 		bson_begin_document(c->reply, STR(""));
-		bson_put_string(c->reply, STR("user"), client->who.user.name);
+		bson_put_string(c->reply, STR("user"), client->entry.who.user.name);
 		bson_put_string(c->reply, STR("db"), STR("admin"));
 		bson_end(c->reply);
 	}

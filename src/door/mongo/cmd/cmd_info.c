@@ -497,7 +497,7 @@ put_slow_line(void *arg, const struct recent_entry *entry)
 	const struct ops_slow_entry *e = (const struct ops_slow_entry *)entry;
 	struct lines *l = arg;
 
-	if (e->door != &mongo_ops && !l->call->client->who.user.admin)
+	if (e->door != &mongo_ops && !l->call->client->entry.who.user.admin)
 		return;
 	bson_put_string(l->call->reply, STR(""), e->line);
 	l->count++;

@@ -66,7 +66,7 @@ is_shown(const struct ops *ops, const struct clients_view *v)
 	const struct mongo_client *client = ops->call->client;
 
 	if (v->of != &ops->call->mongo->clients)
-		return ops->idle && !ops->own && client->who.user.admin;
+		return ops->idle && !ops->own && client->entry.who.user.admin;
 	return !ops->own || str_eq(v->user, str_from_cstr(client->entry.user));
 }
 
@@ -156,7 +156,7 @@ may_kill(void *arg, const struct clients_view *v)
 	const struct mongo_client *client = arg;
 
 	if (v->of != &client->mongo->clients)
-		return client->who.user.admin;
+		return client->entry.who.user.admin;
 	return client->rights.any & RIGHT_HOST ||
 	       str_eq(v->user, str_from_cstr(client->entry.user));
 }

@@ -252,7 +252,7 @@ read_password(struct call *c, struct door_person *p)
 static void
 log_change(const struct call *c, struct str name)
 {
-	const struct audit_by by = mongo_client_audit_by(c->client);
+	const struct audit_by by = visit_audit_by(&c->client->entry);
 
 	audit_changed(&by, "person_changed", "person", name);
 }
@@ -459,7 +459,7 @@ tell_person(struct call *c, struct str name, struct str db)
 	struct door_person p;
 	enum status status;
 
-	if (!may_see(c, db) && !str_eq(name, c->client->who.user.name))
+	if (!may_see(c, db) && !str_eq(name, c->client->entry.who.user.name))
 		return call_fail(c, MONGO_UNAUTHORIZED,
 				 "not authorized on %.*s to execute command usersInfo",
 				 STR_ARG(db));

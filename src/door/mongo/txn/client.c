@@ -29,7 +29,7 @@ mongo_client_new(struct mongo *m, struct net_stream *stream)
 	c->raw = BUF_INIT_OF(WIRE_MESSAGE_BYTES, part);
 	/* A failure may be answered behind what was nearly a whole answer. */
 	c->out = BUF_INIT_OF(MONGO_REPLY_BYTES + WIRE_ERROR_BYTES, part);
-	mongo_client_become_nobody(c);
+	visit_reset(&c->entry);
 	clients_add(&c->entry);
 	return c;
 }
@@ -42,7 +42,6 @@ mongo_client_free(struct mongo_client *c)
 	buf_release(&c->in);
 	buf_release(&c->raw);
 	buf_release(&c->out);
-	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -81,22 +80,6 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 
 /* ---- Who it is ---- */
 
-struct audit_by
-mongo_client_audit_by(const struct mongo_client *c)
-{
-	return (struct audit_by){ .door = "mongo",
-				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->who.user.name };
-}
-
-struct auth_client
-mongo_client_of_auth(struct mongo_client *c)
-{
-	return (struct auth_client){ .by = mongo_client_audit_by(c),
-				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->mongo->config.store };
-}
-
 void
 mongo_client_forget_login(struct mongo_client *c)
 {
@@ -104,54 +87,37 @@ mongo_client_forget_login(struct mongo_client *c)
 	c->login = (struct mongo_login){ .id = c->login.id };
 }
 
-/* What the person may, and whom others see. */
+static enum status
+client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
+{
+	const struct auth_user *user = &found->user;
+
+	(void)err;
+	rights_of_roles(&((struct mongo_client *)e)->rights, user->roles, user->roles_count,
+			user->admin, found->arena);
+	return STATUS_OK;
+}
+
 static void
-client_know(struct mongo_client *c)
+client_forget(struct clients_entry *e)
 {
-	const struct visitor *who = &c->who;
+	struct rights *rights = &((struct mongo_client *)e)->rights;
 
-	rights_of_roles(&c->rights, who->user.roles, who->user.roles_count, who->user.admin,
-			who->arena);
-	clients_set_user(&c->entry, who->user.name, visitor_is_limited(who));
-}
-
-void
-mongo_client_become(struct mongo_client *c, const struct visitor_found *found)
-{
-	visitor_enter(&c->who, found);
-	client_know(c);
-}
-
-void
-mongo_client_become_nobody(struct mongo_client *c)
-{
-	visitor_reset(&c->who, c->mongo->config.live);
-	if (c->who.authenticated)
-		rights_of_everybody(&c->rights);
+	if (e->who.authenticated)
+		rights_of_everybody(rights);
 	else
-		c->rights = (struct rights){ 0 };
-	clients_set_user(&c->entry, STR(""), false);
+		*rights = (struct rights){ 0 };
 }
 
-void
-mongo_client_check_roles(struct mongo_client *c)
+struct visit_rules
+mongo_visit_rules(const struct mongo_config *config)
 {
-	const struct mongo_config *config = &c->mongo->config;
-	struct visitor_found found;
-	struct auth_client client;
-
-	if (visitor_is_current(&c->who, config->news))
-		return;
-	client = mongo_client_of_auth(c);
-	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
-	case FOLLOW_SAME:
-		break;
-	case FOLLOW_CHANGED:
-		visitor_change(&c->who, &found);
-		client_know(c);
-		break;
-	case FOLLOW_GONE:
-		mongo_client_become_nobody(c);
-		break;
-	}
+	return (struct visit_rules){
+		.door = "mongo",
+		.store = config->store,
+		.live = config->live,
+		.news = config->news,
+		.know = client_know,
+		.forget = client_forget,
+	};
 }

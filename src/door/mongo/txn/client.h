@@ -37,9 +37,7 @@ struct mongo_client {
 	struct buf out;
 	bool compressors[COMPRESSORS]; /* that both sides know */
 
-	/* Who it is. */
-	struct visitor who;
-	struct rights rights; /* in its arena */
+	struct rights rights; /* in the arena of the entry's person */
 	struct mongo_login login;
 };
 
@@ -76,21 +74,10 @@ bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
 
 /* ---- Who it is ---- */
 
-/* Somebody has logged in. Takes the arena of `found`. */
-void mongo_client_become(struct mongo_client *c, const struct visitor_found *found);
-
-/* A connection begins, or has logged out: everybody is in charge where nobody else is. */
-void mongo_client_become_nobody(struct mongo_client *c);
-
 /* Forgets a login under way. */
 void mongo_client_forget_login(struct mongo_client *c);
 
-/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
-void mongo_client_check_roles(struct mongo_client *c);
-
-/* The peer, for audit lines. */
-struct audit_by mongo_client_audit_by(const struct mongo_client *c);
-/* The peer, as access/ wants to know it. */
-struct auth_client mongo_client_of_auth(struct mongo_client *c);
+/* What the door makes of the people on its connections. */
+struct visit_rules mongo_visit_rules(const struct mongo_config *config);
 
 #endif

@@ -567,7 +567,7 @@ watch_check_rights(struct call *c, const struct watch *w)
 static enum status
 look_check_person(struct look *l)
 {
-	mongo_client_check_roles(l->call->client);
+	TRY(visit_follow(&l->call->client->entry));
 	return watch_check_rights(l->call, l->watch);
 }
 

@@ -57,7 +57,7 @@ cmd_reset(struct call *c)
 	client->no_evict = client->no_touch = false;
 	c->db = 0;
 	clients_set_text(&client->entry, &client->entry.name, STR(""));
-	client_login_default(client);
+	visit_reset(&client->entry);
 	reply_simple(c->reply, "RESET");
 	return STATUS_OK;
 }
@@ -88,11 +88,11 @@ log_in(struct call *c, struct str name, struct str password)
 	if (str_eq(name, USER_DEFAULT) && users_are_open(c->redis)) {
 		TRY(users_failed(c, user_read(c->redis, name, c->arena, &user, &err), &err));
 		if (user.is_initial) {
-			client_login_default(c->client);
+			visit_reset(&c->client->entry);
 			return STATUS_OK;
 		}
 	}
-	status = client_login(c->client, name, password, &err);
+	status = visit_login(&c->client->entry, "auth", name, password, &err);
 	if (status == STATUS_OK)
 		return STATUS_OK;
 	acl_log_add(c->client,
@@ -197,7 +197,7 @@ cmd_hello(struct call *c)
 	}
 	if (auth)
 		TRY(log_in(c, c->argv[auth], c->argv[auth + 1]));
-	if (!client->who.authenticated)
+	if (!client->entry.who.authenticated)
 		return call_error(
 			c, STR("NOAUTH HELLO must be called with the client already "
 			       "authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "

@@ -90,7 +90,7 @@ static void
 acl_audit(const struct client *c, const struct acl_refusal *refusal)
 {
 	const struct command *command = atomic_load(&c->last_command);
-	const struct audit_by by = client_audit_by(c);
+	const struct audit_by by = visit_audit_by(&c->entry);
 
 	if (refusal->denial == ACL_DENIED_COMMAND)
 		audit_refused(&by, refusal->object, STR(""), "NOPERM");

@@ -139,7 +139,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->lib_name = BUF_SHORT(CLIENTS_TEXT_BYTES);
 	c->lib_version = BUF_SHORT(CLIENTS_TEXT_BYTES);
 	request_init(&c->request);
-	client_login_default(c);
+	visit_reset(&c->entry);
 	clients_add(&c->entry);
 	atomic_fetch_add(&r->connections, 1);
 	return c;
@@ -174,7 +174,6 @@ client_free(struct client *c)
 	buf_release(&c->block_ids);
 	buf_release(&c->lib_name);
 	buf_release(&c->lib_version);
-	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -379,14 +378,7 @@ client_is_subscriber(const struct client *c)
 struct str
 client_user_name(const struct client *c)
 {
-	return c->who.user.name.len ? c->who.user.name : USER_DEFAULT;
-}
-
-static void
-client_tell_user(struct client *c)
-{
-	clients_set_user(&c->entry, client_user_name(c),
-			 visitor_is_limited(&c->who) && !c->anonymous);
+	return c->entry.who.user.name.len ? c->entry.who.user.name : USER_DEFAULT;
 }
 
 /*
@@ -397,6 +389,7 @@ client_tell_user(struct client *c)
 static bool
 client_meet_default(struct client *c)
 {
+	struct visitor *who = &c->entry.who;
 	struct redis *r = c->redis;
 	uint64_t count = people_news_count(r->config.news);
 	struct arena *arena;
@@ -415,68 +408,54 @@ client_meet_default(struct client *c)
 		arena_free(arena);
 		return true;
 	}
-	c->who.authenticated = !user.at.off && user.at.by == PERSON_DOOR_BY_ANY;
-	c->who.user = (struct auth_user){ .name = user.name };
+	who->authenticated = !user.at.off && user.at.by == PERSON_DOOR_BY_ANY;
+	who->user = (struct auth_user){ .name = user.name };
 	c->acl = user.acl;
-	c->who.arena = arena;
+	who->arena = arena;
 	return true;
 }
 
-void
-client_login_default(struct client *c)
+static void
+client_forget(struct clients_entry *e)
 {
-	c->anonymous = true;
-	visitor_reset(&c->who, c->redis->config.live);
+	struct client *c = (struct client *)e;
+
 	acl_allow_all(&c->acl);
-	c->undecided = c->who.authenticated && !client_meet_default(c);
-	if (c->undecided)
-		c->who.authenticated = false;
-	c->request.stranger = !c->who.authenticated;
-	client_tell_user(c);
+	e->who.undecided = e->who.authenticated && !client_meet_default(c);
+	if (e->who.undecided)
+		e->who.authenticated = false;
+	c->request.stranger = !e->who.authenticated;
 }
 
-struct audit_by
-client_audit_by(const struct client *c)
+static enum status
+client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
 {
-	return (struct audit_by){ .door = "redis",
-				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->anonymous ? STR("") : c->who.user.name };
-}
-
-struct auth_client
-client_of_auth(const struct client *c)
-{
-	return (struct auth_client){ .by = client_audit_by(c),
-				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->redis->config.store,
-				     .door = USER_DOOR };
-}
-
-void
-client_become(struct client *c, const struct visitor_found *found)
-{
+	struct client *c = (struct client *)e;
 	const struct auth_user *user = &found->user;
 
-	visitor_change(&c->who, found);
-	c->anonymous = c->undecided = false;
+	(void)err;
 	c->request.stranger = false;
 	if (user->admin)
 		acl_allow_all(&c->acl);
 	else
 		acl_of_roles(&c->acl, user->roles, user->roles_count, found->arena);
-	client_tell_user(c);
+	return STATUS_OK;
 }
 
-enum status
-client_login(struct client *c, struct str name, struct str password, struct err *err)
+struct visit_rules
+client_visit_rules(const struct redis_config *config)
 {
-	struct auth_client client = client_of_auth(c);
-	struct visitor_found found;
-
-	TRY(visitor_login(c->redis->config.live, "auth", name, password, &client, &found, err));
-	client_become(c, &found);
-	c->who.follow = (struct follow){ 0 };
-	return STATUS_OK;
+	return (struct visit_rules){
+		.door = "redis",
+		.own = USER_DOOR,
+		.nobody = USER_DEFAULT,
+		.store = config->store,
+		.live = config->live,
+		.news = config->news,
+		.know = client_know,
+		.forget = client_forget,
+		.ends_with_person = true,
+	};
 }
 
 /* ---- As text ---- */

@@ -58,6 +58,7 @@ struct watch {
 	struct str version;
 };
 
+struct redis_config;
 struct subscription;
 
 struct client {
@@ -93,15 +94,7 @@ struct client {
 	bool owes;      /* it has rested in the middle of a request */
 	struct request request;
 
-	/*
-	 * Who it is. An anonymous client is one that nobody has logged in to; where there is no
-	 * administrator, `who` is then the user `default`, or an unnamed one in charge.
-	 */
-	struct visitor who;
-	bool anonymous;
-	bool undecided;            /* the store could not tell what an anonymous client may do */
-	struct acl acl;            /* in the arena of `who` */
-	_Atomic uint64_t followed; /* who.follow.seen, once what it gets is what it may have */
+	struct acl acl; /* in the arena of the entry's person */
 
 	/* MULTI. */
 	_Atomic bool multi;
@@ -241,22 +234,11 @@ void client_forget_multi(struct client *c);
 /* ---- Who it is ---- */
 
 /*
- * Logs in. STATUS_UNAUTHORIZED and the others of auth_login(), explained. Nothing changes if it
- * fails.
+ * What the door makes of the people on its connections. Of one that nobody has logged in to, where
+ * there is no administrator, the person is the user `default` (user.h), or an unnamed one in
+ * charge. The caller adds what it does when rights change.
  */
-MUST_USE enum status client_login(struct client *c, struct str name, struct str password,
-				  struct err *err);
-/*
- * A connection begins: where there is no administrator, everybody is in charge, or the user
- * `default` (user.h).
- */
-void client_login_default(struct client *c);
-/* Makes `found` the client's person, and takes its arena. */
-void client_become(struct client *c, const struct visitor_found *found);
-/* The peer, for audit lines. */
-struct audit_by client_audit_by(const struct client *c);
-/* The peer, as access/ wants to know it. */
-struct auth_client client_of_auth(const struct client *c);
+struct visit_rules client_visit_rules(const struct redis_config *config);
 /* A name for others: "default" for a connection that nobody has logged in to. */
 struct str client_user_name(const struct client *c);
 

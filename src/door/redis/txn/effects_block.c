@@ -270,7 +270,7 @@ blocked_is_leaving(struct client *c)
 static bool
 blocked_has_news(const struct client *c)
 {
-	return !visitor_is_current(&c->who, c->redis->config.news);
+	return !visit_is_current(&c->entry);
 }
 
 /* The lock is held. As effects_claim(), for one client that waits for the key. */

@@ -34,7 +34,7 @@ struct change {
 bool
 user_may_change(struct client *c)
 {
-	return c->who.user.admin || users_are_open(c->redis);
+	return c->entry.who.user.admin || users_are_open(c->redis);
 }
 
 /* ---- Rules about passwords ---- */
@@ -76,7 +76,7 @@ static enum status
 hash_password(struct change *ch, const struct person_door *at, struct str text, bool is_plain,
 	      uint8_t *ret)
 {
-	const struct auth_client client = client_of_auth(ch->client);
+	const struct auth_client client = visit_auth(&ch->client->entry);
 
 	return door_password_hash(ch->held, &client, at, text, is_plain, ret, ch->err);
 }
@@ -391,7 +391,7 @@ is_behind(void *arg, struct clients_entry *e)
 	const struct client *c = (const struct client *)e;
 
 	return c != f->self && str_eq(f->name, str_from_cstr(e->user)) && client_gets_more(c) &&
-	       atomic_load(&c->followed) < f->count;
+	       atomic_load(&c->entry.followed) < f->count;
 }
 
 /*
@@ -420,7 +420,7 @@ change_apply(struct change *ch)
 static void
 change_tell(struct change *ch)
 {
-	const struct audit_by by = client_audit_by(ch->client);
+	const struct audit_by by = visit_audit_by(&ch->client->entry);
 
 	audit_changed(&by, "person_changed", "person", ch->user.name);
 	change_apply(ch);
@@ -535,7 +535,7 @@ remove_attempt(struct change *ch, void *arg)
 		TRY(change_write(ch));
 	*removed = true;
 	(void)clients_signal_each(&ch->redis->clients, CLIENT_KILLED, is_of_user, &f);
-	if (str_eq(ch->user.name, ch->client->who.user.name))
+	if (str_eq(ch->user.name, ch->client->entry.who.user.name))
 		ch->client->end = CLIENT_ENDS;
 	change_tell(ch);
 	return STATUS_OK;

@@ -28,7 +28,7 @@ rows_client_new(struct rows_door *door, struct net_stream *stream)
 	clients_entry_init(&c->entry, &door->clients, stream);
 	c->in = BUF_INIT_OF(ROWS_FRAME_BYTES, part);
 	c->out = BUF_INIT_OF(ROWS_REPLY_BYTES, part);
-	rows_client_become_nobody(c);
+	visit_reset(&c->entry);
 	clients_add(&c->entry);
 	return c;
 }
@@ -39,7 +39,6 @@ rows_client_free(struct rows_client *c)
 	clients_remove(&c->entry);
 	buf_release(&c->in);
 	buf_release(&c->out);
-	visitor_release(&c->who);
 	clients_entry_fini(&c->entry);
 	mem_free(c);
 }
@@ -59,72 +58,34 @@ rows_client_send(struct rows_client *c)
 
 /* ---- Who it is ---- */
 
-struct audit_by
-rows_client_audit_by(const struct rows_client *c)
+static enum status
+client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
 {
-	return (struct audit_by){ .door = "rows",
-				  .address = str_from_cstr(c->entry.peer),
-				  .user = c->who.user.name };
-}
+	const struct auth_user *user = &found->user;
 
-static struct auth_client
-client_of_auth(struct rows_client *c)
-{
-	return (struct auth_client){ .by = rows_client_audit_by(c),
-				     .gone = net_stream_closed_event(c->stream),
-				     .store = c->door->config.store };
-}
-
-/* What the person may, and whom others see. */
-static void
-client_know(struct rows_client *c)
-{
-	const struct visitor *who = &c->who;
-
-	rows_rights_of_roles(&c->rights, who->user.roles, who->user.roles_count, who->user.admin,
-			     who->arena);
-	clients_set_user(&c->entry, who->user.name, visitor_is_limited(who));
-}
-
-void
-rows_client_become_nobody(struct rows_client *c)
-{
-	visitor_reset(&c->who, c->door->config.live);
-	c->rights = (struct rows_rights){ .everything = c->who.authenticated };
-	clients_set_user(&c->entry, STR(""), false);
-}
-
-enum status
-rows_client_login(struct rows_client *c, struct str name, struct str password, struct err *err)
-{
-	struct auth_client client = client_of_auth(c);
-	struct visitor_found found;
-
-	TRY(visitor_login(c->door->config.live, "password", name, password, &client, &found, err));
-	visitor_enter(&c->who, &found);
-	client_know(c);
+	(void)err;
+	rows_rights_of_roles(&((struct rows_client *)e)->rights, user->roles, user->roles_count,
+			     user->admin, found->arena);
 	return STATUS_OK;
 }
 
-void
-rows_client_check_roles(struct rows_client *c)
+static void
+client_forget(struct clients_entry *e)
 {
-	const struct rows_config *config = &c->door->config;
-	struct visitor_found found;
-	struct auth_client client;
+	((struct rows_client *)e)->rights = (struct rows_rights){
+		.everything = e->who.authenticated
+	};
+}
 
-	if (visitor_is_current(&c->who, config->news))
-		return;
-	client = client_of_auth(c);
-	switch (visitor_look(&c->who, config->news, config->live, &client, &found)) {
-	case FOLLOW_SAME:
-		break;
-	case FOLLOW_CHANGED:
-		visitor_change(&c->who, &found);
-		client_know(c);
-		break;
-	case FOLLOW_GONE:
-		rows_client_become_nobody(c);
-		break;
-	}
+struct visit_rules
+rows_visit_rules(const struct rows_config *config)
+{
+	return (struct visit_rules){
+		.door = "rows",
+		.store = config->store,
+		.live = config->live,
+		.news = config->news,
+		.know = client_know,
+		.forget = client_forget,
+	};
 }

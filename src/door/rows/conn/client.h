@@ -23,9 +23,7 @@ struct rows_client {
 	struct buf in;    /* one body */
 	struct buf out;   /* answers: frames */
 
-	/* Who it is. */
-	struct visitor who;
-	struct rows_rights rights; /* in its arena */
+	struct rows_rights rights; /* in the arena of the entry's person */
 
 	struct rows_txn *txn; /* NULL: none is open */
 	bool txn_refused;     /* one could not begin, and is still to be ended */
@@ -39,19 +37,7 @@ void rows_client_free(struct rows_client *c);
 /* Sends the frames of `out`, and empties it. STATUS_CANCELLED: the connection is lost. */
 MUST_USE enum status rows_client_send(struct rows_client *c);
 
-/* ---- Who it is ---- */
-
-/* A connection begins: everybody is in charge where nobody else is. */
-void rows_client_become_nobody(struct rows_client *c);
-
-/* Logs in. Fails as auth_login() does. */
-MUST_USE enum status rows_client_login(struct rows_client *c, struct str name, struct str password,
-				       struct err *err);
-
-/* Follows changes of people (access/follow.h). Somebody who has gone is nobody from then on. */
-void rows_client_check_roles(struct rows_client *c);
-
-/* The peer, for audit lines. */
-struct audit_by rows_client_audit_by(const struct rows_client *c);
+/* What the door makes of the people on its connections. */
+struct visit_rules rows_visit_rules(const struct rows_config *config);
 
 #endif

@@ -500,7 +500,7 @@ rows_txn_begin(struct rows_request *r)
 void
 rows_txn_refused(struct rows_client *c)
 {
-	c->txn_refused = !c->txn && c->who.authenticated && c->version >= ROWS_VERSION_BINDS;
+	c->txn_refused = !c->txn && c->entry.who.authenticated && c->version >= ROWS_VERSION_BINDS;
 }
 
 enum status

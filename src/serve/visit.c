@@ -1,0 +1,172 @@
+#include "serve/visit.h"
+
+#include "net/session.h"
+#include "serve/clients.h"
+
+/* ---- Coming and going ---- */
+
+static void
+visit_tell(struct clients_entry *e)
+{
+	const struct visitor *who = &e->who;
+
+	clients_set_user(e, who->entered ? who->user.name : e->clients->rules.nobody,
+			 visitor_is_limited(who));
+}
+
+void
+visit_reset(struct clients_entry *e)
+{
+	const struct visit_rules *rules = &e->clients->rules;
+
+	visitor_reset(&e->who, rules->live);
+	rules->forget(e);
+	visit_tell(e);
+}
+
+enum status
+visit_enter(struct clients_entry *e, const struct visitor_found *found, struct err *err)
+{
+	enum status status = e->clients->rules.know(e, found, err);
+
+	if (status != STATUS_OK) {
+		arena_free(found->arena);
+		return status;
+	}
+	visitor_enter(&e->who, found);
+	visit_tell(e);
+	return STATUS_OK;
+}
+
+enum status
+visit_login(struct clients_entry *e, const char *method, struct str name, struct str password,
+	    struct err *err)
+{
+	const struct auth_client client = visit_auth(e);
+	struct visitor_found found;
+
+	TRY(visitor_login(e->clients->rules.live, method, name, password, &client, &found, err));
+	return visit_enter(e, &found, err);
+}
+
+struct audit_by
+visit_audit_by(const struct clients_entry *e)
+{
+	return (struct audit_by){ .door = e->clients->rules.door,
+				  .address = str_from_cstr(e->peer),
+				  .user = e->who.entered ? e->who.user.name : STR("") };
+}
+
+struct auth_client
+visit_auth(const struct clients_entry *e)
+{
+	const struct visit_rules *rules = &e->clients->rules;
+
+	return (struct auth_client){ .by = visit_audit_by(e),
+				     .gone = e->stream ? net_stream_closed_event(e->stream) : NULL,
+				     .store = rules->store,
+				     .door = rules->own };
+}
+
+/* ---- Following ---- */
+
+bool
+visit_is_current(const struct clients_entry *e)
+{
+	return visitor_is_current(&e->who, e->clients->rules.news);
+}
+
+/*
+ * The person is known, and what the person may is to be. While that cannot be told, what was known
+ * holds, and the next command looks again. Takes the arena of `found`. False: the connection ends.
+ */
+static bool
+visit_renew(struct clients_entry *e, const struct visitor_found *found)
+{
+	const struct visit_rules *rules = &e->clients->rules;
+
+	if (rules->know(e, found, NULL) != STATUS_OK) {
+		e->who.follow = (struct follow){ 0 };
+		arena_free(found->arena);
+		return true;
+	}
+	visitor_change(&e->who, found);
+	visit_tell(e);
+	return !rules->changed || rules->changed(e);
+}
+
+/* The person's own record is as it was. */
+static bool
+visit_renew_same(struct clients_entry *e)
+{
+	const struct visit_rules *rules = &e->clients->rules;
+	struct visitor_found found;
+
+	if (!rules->depends || !rules->depends(e))
+		return true;
+	if (visitor_copy(&e->who, &found))
+		return visit_renew(e, &found);
+	e->who.follow = (struct follow){ 0 };
+	return true;
+}
+
+/* False: the connection ends. */
+static bool
+visit_look(struct clients_entry *e)
+{
+	const struct visit_rules *rules = &e->clients->rules;
+	const struct auth_client client = visit_auth(e);
+	struct visitor_found found;
+
+	if (!e->who.entered && rules->look_nobody)
+		return rules->look_nobody(e);
+	switch (visitor_look(&e->who, rules->news, rules->live, &client, &found)) {
+	case FOLLOW_SAME:
+		return visit_renew_same(e);
+	case FOLLOW_CHANGED:
+		return visit_renew(e, &found);
+	case FOLLOW_GONE:
+		break;
+	}
+	if (rules->ends_with_person)
+		return false;
+	visit_reset(e);
+	return true;
+}
+
+enum status
+visit_follow(struct clients_entry *e)
+{
+	/* What runs beside uses the person; the connection's fiber asks again when it has ended. */
+	if (visit_is_current(e) || e->beside)
+		return STATUS_OK;
+	if (!visit_look(e))
+		return STATUS_CANCELLED;
+	atomic_store(&e->followed, e->who.follow.seen);
+	return STATUS_OK;
+}
+
+/* ---- Commands ---- */
+
+enum status
+visit_admit_beside(struct clients_entry *e, struct ops_op *op, struct err *err)
+{
+	if (e->op.session && !net_session_may_begin(e->op.session))
+		return err_set(err, STATUS_CANCELLED, "the server stops");
+	return ops_admit(op, e->limited ? str_from_cstr(e->user) : STR(""), err);
+}
+
+enum status
+visit_admit(struct clients_entry *e, struct err *err)
+{
+	if (!visit_is_current(e) && visit_follow(e) != STATUS_OK)
+		return err_set(err, STATUS_CANCELLED, "the person has gone");
+	return visit_admit_beside(e, &e->op, err);
+}
+
+enum status
+visit_admit_always(struct clients_entry *e)
+{
+	ops_admit_always(&e->op);
+	return visit_follow(e);
+}

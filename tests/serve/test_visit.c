@@ -1,0 +1,405 @@
+/* Who is on a connection: people who change while they are there, as a door's commands see it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "access/people.h"
+#include "access/person.h"
+#include "base/log.h"
+#include "catalog/store_format.h"
+#include "serve/beside.h"
+#include "serve/clients.h"
+#include "store.h"
+
+enum {
+	ROUNDS = 10, /* of a password */
+};
+
+/* A door's struct for a connection. */
+struct client {
+	struct clients_entry entry; /* first */
+	struct str role;            /* in the person's arena: what it makes of the roles */
+	unsigned known, forgotten, changes, looks;
+	bool cannot_tell;  /* what its person may */
+	bool depends;      /* on others' records */
+	bool changes_end;  /* the connection */
+	bool nobodys_ends; /* where nobody has logged in */
+};
+
+struct fixture {
+	char dir[64];
+	struct kv_store *store;
+	struct settings *settings;
+	struct settings_live *live;
+	struct people_news *news;
+	struct visit_rules rules;
+	struct clients all;
+	struct client client;
+};
+
+/* ---- The door ---- */
+
+static enum status
+client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
+{
+	struct client *c = (struct client *)e;
+
+	if (c->cannot_tell)
+		return err_set(err, STATUS_FULL, "what people may cannot be read");
+	c->role = found->user.roles_count ? found->user.roles[0] : STR("");
+	c->known++;
+	return STATUS_OK;
+}
+
+static void
+client_forget(struct clients_entry *e)
+{
+	struct client *c = (struct client *)e;
+
+	c->role = STR("");
+	c->forgotten++;
+}
+
+static bool
+client_depends(const struct clients_entry *e)
+{
+	return ((const struct client *)e)->depends;
+}
+
+static bool
+client_changed(struct clients_entry *e)
+{
+	struct client *c = (struct client *)e;
+
+	c->changes++;
+	return !c->changes_end;
+}
+
+static bool
+client_look_nobody(struct clients_entry *e)
+{
+	struct client *c = (struct client *)e;
+
+	c->looks++;
+	e->who.undecided = false;
+	return !c->nobodys_ends;
+}
+
+/* ---- The fixture ---- */
+
+static int
+setup(void **state)
+{
+	static const struct setting_group *const groups[] = { &access_setting_group,
+							      &log_setting_group };
+	const struct kv_options options = { .create = true, .no_sync = true };
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err err = { 0 };
+	char url[256];
+
+	assert_non_null(f);
+	person_register();
+	test_make_dir("visit", f->dir, sizeof(f->dir));
+	test_store_url(f->dir, url, sizeof(url));
+	if (catalog_store_open(url, &options, &f->store, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	f->settings = settings_new(groups, 2);
+	assert_non_null(f->settings);
+	assert_int_equal(settings_set_person(f->settings, STR("root"),
+					     STR("-pbkdf2-00112233445566778899aabbccddeeff"
+						 "00112233,salt,10"),
+					     false, NULL),
+			 STATUS_OK);
+	if (settings_live_new(f->store, f->settings, &people_live_ops, NULL, &f->live, &err) !=
+	    STATUS_OK)
+		fail_msg("%s", err.text);
+	f->news = people_news_new(f->store, f->live);
+	assert_non_null(f->news);
+	f->rules = (struct visit_rules){ .door = "visits",
+					 .nobody = STR("nobody"),
+					 .store = f->store,
+					 .live = f->live,
+					 .news = f->news,
+					 .know = client_know,
+					 .forget = client_forget };
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	clients_remove(&f->client.entry);
+	clients_entry_fini(&f->client.entry);
+	clients_fini(&f->all);
+	people_news_free(f->news);
+	settings_live_free(f->live);
+	settings_free(f->settings);
+	kv_close(f->store);
+	test_remove_tree(f->dir);
+	free(f);
+	return 0;
+}
+
+/* A connection begins at a door with these rules. */
+static struct clients_entry *
+begin(struct fixture *f)
+{
+	struct clients_entry *e = &f->client.entry;
+
+	clients_init(&f->all, 0, &f->rules);
+	clients_entry_init(e, &f->all, NULL);
+	visit_reset(e);
+	clients_add(e);
+	assert_string_equal(e->user, "nobody");
+	assert_false(e->who.authenticated);
+	return e;
+}
+
+struct change {
+	const char *password; /* NULL: the person goes */
+	struct str role;
+};
+
+static enum status
+change_body(struct kv_tx *tx, void *arg)
+{
+	struct change *c = arg;
+	struct person p = {
+		.name = STR("jan"), .roles = &c->role, .roles_count = 1, .has_verifier = true
+	};
+
+	if (!c->password)
+		return person_clear(tx, p.name);
+	p.verifier.scheme = VERIFIER_PBKDF2;
+	p.verifier.digest = VERIFIER_SHA256;
+	p.verifier.rounds = ROUNDS;
+	p.verifier.hash_len = 32;
+	/* Another password has another salt, by which it is told from the one before. */
+	memset(p.verifier.salt, c->password[0], 16);
+	p.verifier.salt_len = 16;
+	assert_true(verifier_derive(&p.verifier, str_from_cstr(c->password), p.verifier.hash));
+	return person_put(tx, &p, NULL);
+}
+
+static void
+change(struct fixture *f, const char *password, const char *role)
+{
+	struct change c = { password, str_from_cstr(role) };
+
+	assert_int_equal(kv_run(f->store, change_body, &c, NULL, NULL), STATUS_OK);
+	people_news_changed(f->news);
+}
+
+static void
+log_in(struct clients_entry *e)
+{
+	struct err err = { 0 };
+
+	if (visit_login(e, "password", STR("jan"), STR("apple"), &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	assert_string_equal(e->user, "jan");
+	assert_true(e->limited);
+}
+
+/* A command comes. */
+static void
+admit(struct clients_entry *e)
+{
+	struct err err = { 0 };
+
+	if (visit_admit(e, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	clients_leave(e);
+}
+
+/* ---- Tests ---- */
+
+static void
+each_command_is_of_the_person_as_now(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct client *c = &f->client;
+	struct err err = { 0 };
+
+	assert_int_equal(visit_login(e, "password", STR("jan"), STR("apple"), &err),
+			 STATUS_UNAUTHORIZED);
+	assert_int_equal(visit_audit_by(e).user.len, 0);
+	change(f, "apple", "cook");
+	log_in(e);
+	assert_true(str_eq(visit_audit_by(e).user, STR("jan")));
+	assert_true(str_eq(c->role, STR("cook")));
+	admit(e);
+	assert_int_equal(c->known, 1); /* nothing has changed since the login */
+	change(f, "apple", "waiter");
+	assert_false(visit_is_current(e));
+	admit(e);
+	assert_true(str_eq(c->role, STR("waiter")));
+	assert_true(visit_is_current(e));
+	assert_int_equal(e->followed, people_news_count(f->news));
+	change(f, "apple", "guest");
+	assert_int_equal(visit_admit_always(e), STATUS_OK);
+	clients_leave(e);
+	assert_true(str_eq(c->role, STR("guest")));
+	/* Another password: whoever gave the old one is nobody now. */
+	change(f, "pear", "guest");
+	admit(e);
+	assert_string_equal(e->user, "nobody");
+	assert_false(e->who.authenticated || e->limited);
+	assert_int_equal(c->forgotten, 2);
+	change(f, "apple", "guest");
+	log_in(e);
+	visit_reset(e);
+	assert_string_equal(e->user, "nobody");
+}
+
+static void
+what_cannot_be_told_stays_and_is_asked_again(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct client *c = &f->client;
+	struct err err = { 0 };
+
+	change(f, "apple", "cook");
+	c->cannot_tell = true;
+	assert_int_equal(visit_login(e, "password", STR("jan"), STR("apple"), &err), STATUS_FULL);
+	assert_false(e->who.authenticated);
+	c->cannot_tell = false;
+	log_in(e);
+	admit(e);
+	change(f, "apple", "waiter");
+	c->cannot_tell = true;
+	admit(e);
+	assert_true(str_eq(c->role, STR("cook")));
+	c->cannot_tell = false;
+	admit(e);
+	assert_true(str_eq(c->role, STR("waiter")));
+}
+
+static void
+what_others_give_is_asked_for_though_the_person_is_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct client *c = &f->client;
+	struct clients_entry *e;
+
+	f->rules.depends = client_depends;
+	e = begin(f);
+	change(f, "apple", "cook");
+	log_in(e);
+	admit(e);
+	assert_int_equal(c->known, 1);
+	c->depends = true;
+	people_news_changed(f->news);
+	admit(e);
+	assert_int_equal(c->known, 2);
+	c->cannot_tell = true;
+	people_news_changed(f->news);
+	admit(e);
+	assert_false(visit_is_current(e));
+	c->cannot_tell = false;
+	admit(e);
+	assert_true(visit_is_current(e));
+	assert_true(str_eq(c->role, STR("cook")));
+}
+
+static void
+a_connection_ends_with_its_person_or_rights_if_its_door_wants_that(void **state)
+{
+	struct fixture *f = *state;
+	struct client *c = &f->client;
+	struct err err = { 0 };
+	struct clients_entry *e;
+
+	f->rules.changed = client_changed;
+	f->rules.ends_with_person = true;
+	e = begin(f);
+	change(f, "apple", "cook");
+	log_in(e);
+	change(f, "apple", "waiter");
+	admit(e);
+	assert_int_equal(c->changes, 1);
+	c->changes_end = true;
+	change(f, "apple", "cook");
+	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
+	assert_string_equal(err.text, "the person has gone");
+	change(f, NULL, "");
+	assert_int_equal(visit_follow(e), STATUS_CANCELLED);
+}
+
+static void
+a_door_looks_itself_what_nobody_may(void **state)
+{
+	struct fixture *f = *state;
+	struct client *c = &f->client;
+	struct clients_entry *e;
+
+	f->rules.look_nobody = client_look_nobody;
+	e = begin(f);
+	admit(e);
+	assert_int_equal(c->looks, 0);
+	e->who.undecided = true;
+	admit(e);
+	assert_int_equal(c->looks, 1);
+	c->nobodys_ends = e->who.undecided = true;
+	assert_int_equal(visit_admit_always(e), STATUS_CANCELLED);
+	clients_leave(e);
+	/* Somebody is never undecided. */
+	change(f, "apple", "cook");
+	log_in(e);
+	admit(e);
+	assert_int_equal(c->looks, 2);
+}
+
+static void
+the_person_stays_while_operations_run_beside(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct client *c = &f->client;
+	struct ops_op op = { 0 };
+
+	change(f, "apple", "cook");
+	log_in(e);
+	assert_false(beside_enter(e, 1)); /* nobody has looked since the login */
+	admit(e);
+	assert_true(beside_enter(e, 2));
+	assert_int_equal(beside_admit(e, &op, NULL), STATUS_OK);
+	change(f, "apple", "waiter");
+	assert_false(beside_enter(e, 1));
+	admit(e);
+	assert_true(str_eq(c->role, STR("cook")));
+	ops_leave(&op);
+	beside_leave(e);
+	beside_leave(e);
+	admit(e);
+	assert_true(str_eq(c->role, STR("waiter")));
+	assert_true(beside_enter(e, 1));
+	beside_leave(e);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_command_is_of_the_person_as_now),
+		TEST(what_cannot_be_told_stays_and_is_asked_again),
+		TEST(what_others_give_is_asked_for_though_the_person_is_the_same),
+		TEST(a_connection_ends_with_its_person_or_rights_if_its_door_wants_that),
+		TEST(a_door_looks_itself_what_nobody_may),
+		TEST(the_person_stays_while_operations_run_beside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
