@@ -235,6 +235,7 @@ void
 clients_op_end(struct clients_entry *e)
 {
 	ops_end(&e->op);
+	e->may.ask = NULL;
 }
 
 /* The texts about a connection, which only its own fiber may read without a lock. */

@@ -65,6 +65,10 @@ struct clients_entry {
 
 	/* Who is there (serve/visit.h): its fiber's. */
 	struct visitor who;
+	struct {
+		enum status (*ask)(void *arg);
+		void *arg;
+	} may;                     /* what its operation may still wait for (visit_may()) */
 	size_t beside;             /* operations that run beside its own (serve/beside.h) */
 	_Atomic uint64_t followed; /* who.follow.seen when the connection knew what that means */
 

@@ -1,7 +1,10 @@
 #include "serve/visit.h"
 
+#include <assert.h>
+
 #include "net/session.h"
 #include "serve/clients.h"
+#include "serve/wanted.h"
 
 /* ---- Coming and going ---- */
 
@@ -169,4 +172,26 @@ visit_admit_always(struct clients_entry *e)
 {
 	ops_admit_always(&e->op);
 	return visit_follow(e);
+}
+
+/* ---- Commands that wait ---- */
+
+void
+visit_may(struct clients_entry *e, enum status (*ask)(void *arg), void *arg)
+{
+	assert(e->op.link);
+	e->may.ask = ask;
+	e->may.arg = arg;
+}
+
+enum status
+visit_check_waiting(struct clients_entry *e)
+{
+	TRY(wanted_check_waiting(&e->op));
+	if (visit_is_current(e))
+		return STATUS_OK;
+	TRY(visit_follow(e));
+	if (e->may.ask)
+		return e->may.ask(e->may.arg);
+	return e->who.authenticated ? STATUS_OK : STATUS_UNAUTHORIZED;
 }

@@ -105,6 +105,21 @@ MUST_USE enum status visit_admit_beside(struct clients_entry *e, struct ops_op *
  */
 MUST_USE enum status visit_follow(struct clients_entry *e);
 
+/* ---- Commands that wait: between clients_op_begin() and clients_op_end() ---- */
+
+/*
+ * What the operation needs of its person while it waits: if people have changed, `ask(arg)` is
+ * asked anew, and what it fails by, the operation does. Without it the person has to be there.
+ */
+void visit_may(struct clients_entry *e, enum status (*ask)(void *arg), void *arg);
+
+/*
+ * Between two looks at what others do: fails as wanted_check_waiting() does for the entry's
+ * operation; STATUS_CANCELLED also if the connection ends with its person; STATUS_UNAUTHORIZED, or
+ * as visit_may() says, if the person may not have any more what the operation waits for.
+ */
+MUST_USE enum status visit_check_waiting(struct clients_entry *e);
+
 /* True if visit_follow() has nothing to do. Any thread that keeps the person from changing. */
 bool visit_is_current(const struct clients_entry *e);
 

@@ -166,6 +166,25 @@ def other_roles_hold_for_connections_that_are_open(cwd):
 
 
 @test
+def what_a_pause_keeps_waiting_runs_with_the_rights_of_then(cwd):
+    with People(cwd) as server, server.login("root", "secret") as root:
+        server.person("ann", ALL)
+        ann, multi, allowed = server.login(), server.login(), server.login()
+        equal(root("CLIENT", "PAUSE", "100000", "WRITE"), "OK")
+        ann.send("SET", "k", "of ann")
+        equal(multi.pipeline(("MULTI",), ("SET", "in:multi", "of ann")), ["OK", "QUEUED"])
+        multi.send("EXEC")
+        allowed.send("SET", "a:k", "allowed")
+        until(lambda: b"blocked_clients:3" in root("INFO", "clients"))
+        server.person("ann", "redis:~a:* +set +get +multi +exec")
+        ends(ann)
+        ends(multi)
+        equal(root("CLIENT", "UNPAUSE"), "OK")
+        equal(allowed.read(), "OK")
+        equal(root("MGET", "k", "in:multi", "a:k"), [None, None, b"allowed"])
+
+
+@test
 def connections_of_an_administrator_of_the_settings_end_with_it(cwd):
     with People(cwd) as server, server.login("root", "secret") as root:
         server.as_root("PUT", "/_node/_local/_config/admins/eve", "pass")

@@ -12,6 +12,7 @@
 #include "access/person.h"
 #include "base/log.h"
 #include "catalog/store_format.h"
+#include "net/session.h"
 #include "serve/beside.h"
 #include "serve/clients.h"
 #include "store.h"
@@ -387,6 +388,53 @@ the_person_stays_while_operations_run_beside(void **state)
 	beside_leave(e);
 }
 
+static const char *const classes[] = { "any" };
+
+OPS_DOOR(door, "visits", classes, LOG_LEVEL_INFO, clients_end_op_of);
+
+static enum status
+may_as_cook(void *arg)
+{
+	return str_eq(((struct client *)arg)->role, STR("cook")) ? STATUS_OK : STATUS_FORBIDDEN;
+}
+
+static void
+a_command_that_waits_asks_what_its_person_may_now(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct net_session session = { 0 };
+
+	event_init(&session.closed);
+	event_init(&session.stopping);
+	e->op.session = &session;
+	change(f, "apple", "cook");
+	log_in(e);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	clients_op_begin(e, &door, "wait", STR(""), 0, STR(""), STR(""));
+	visit_may(e, may_as_cook, &f->client);
+	assert_int_equal(visit_check_waiting(e), STATUS_OK);
+	people_news_changed(f->news);
+	assert_int_equal(visit_check_waiting(e), STATUS_OK);
+	change(f, "apple", "waiter");
+	assert_int_equal(visit_check_waiting(e), STATUS_FORBIDDEN);
+	e->op.until_ns = 1;
+	assert_int_equal(visit_check_waiting(e), STATUS_TIMEOUT);
+	e->op.until_ns = 0;
+	/* Where the door says nothing, the person has to be there. */
+	visit_may(e, NULL, NULL);
+	change(f, "apple", "cook");
+	assert_int_equal(visit_check_waiting(e), STATUS_OK);
+	change(f, NULL, "");
+	assert_int_equal(visit_check_waiting(e), STATUS_UNAUTHORIZED);
+	visit_may(e, may_as_cook, &f->client);
+	clients_op_end(e);
+	assert_null(e->may.ask);
+	event_set(&session.stopping);
+	assert_int_equal(visit_check_waiting(e), STATUS_CANCELLED);
+	e->op.session = NULL;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -399,6 +447,7 @@ main(void)
 		TEST(a_connection_ends_with_its_person_or_rights_if_its_door_wants_that),
 		TEST(a_door_looks_itself_what_nobody_may),
 		TEST(the_person_stays_while_operations_run_beside),
+		TEST(a_command_that_waits_asks_what_its_person_may_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,23 @@ count_call(const struct call *c, enum status status)
 					     .keep = OPS_SLOW_KEPT });
 }
 
+static enum status
+check_login(struct call *c)
+{
+	if (c->client->entry.who.authenticated || c->command->flags & COMMAND_NO_AUTH)
+		return STATUS_OK;
+	return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
+			 c->command->name);
+}
+
+/* For visit_may(). */
+static enum status
+command_may(void *call)
+{
+	TRY(check_login(call));
+	return check_rights(call);
+}
+
 /*
  * Runs the command. It is stopped when somebody kills the operation, when the client has closed
  * its connection, or when its maxTimeMS is over.
@@ -221,6 +238,7 @@ run_handler(struct call *c)
 	clients_op_begin(&client->entry, &mongo_ops, c->command->name,
 			 c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->began_ns,
 			 c->db, c->collection);
+	visit_may(&client->entry, command_may, c);
 	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
 		client->entry.op.until_ns = c->began_ns + c->max_ns;
 	status = client->entry.op.until_ns ? mongo_client_check(client) : STATUS_OK;
@@ -263,9 +281,7 @@ run_permitted(struct call *c)
 {
 	enum status status;
 
-	if (!c->client->entry.who.authenticated && !(c->command->flags & COMMAND_NO_AUTH))
-		return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
-				 c->command->name);
+	TRY(check_login(c));
 	TRY(call_read_args(c));
 	TRY(api_check(c));
 	TRY(check_rights(c));

@@ -126,16 +126,40 @@ person_visit_rules(const struct redis_config *config)
 	return rules;
 }
 
-bool
-client_may_wait(struct client *c, const struct unit *unit, struct arena *arena)
+static bool
+client_may_run(const struct person_waits *w, const struct unit *u)
 {
+	struct client *c = w->client;
 	struct str ignored;
 
-	if (visit_is_current(&c->entry))
+	if (u->command->flags & COMMAND_NO_AUTH)
 		return true;
-	return visit_follow(&c->entry) == STATUS_OK && c->entry.who.authenticated &&
-	       acl_check(&c->acl, unit->command, unit->argv, unit->argc, arena, &ignored) ==
-		       ACL_ALLOWED;
+	return c->entry.who.authenticated &&
+	       acl_check(&c->acl, u->command, u->argv, u->argc, w->arena, &ignored) == ACL_ALLOWED;
+}
+
+/* For visit_may(). */
+static enum status
+client_may_wait(void *arg)
+{
+	const struct person_waits *w = arg;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct unit *u = &w->units[i];
+
+		if (!client_may_run(w, u))
+			return STATUS_UNAUTHORIZED;
+		for (size_t j = 0; u->is_exec && j < u->queued_count; j++)
+			if (!client_may_run(w, &u->queued[j]))
+				return STATUS_UNAUTHORIZED;
+	}
+	return STATUS_OK;
+}
+
+void
+person_wait(struct person_waits *w)
+{
+	visit_may(&w->client->entry, client_may_wait, w);
 }
 
 /* What they wait for, or are sent, they may not have any more. */

@@ -9,11 +9,20 @@
  * not have any more what it goes on getting by itself, of channels or of MONITOR.
  */
 struct visit_rules person_visit_rules(const struct redis_config *config);
+
+/* What a client runs that waits, or is waited for behind a pause. */
+struct person_waits {
+	struct client *client;
+	const struct unit *units;
+	size_t count;
+	struct arena *arena;
+};
+
 /*
- * visit_follow() for a client whose unit waits: it ends also if the person may not wait for that
- * now.
+ * From now on its operation needs that its person may run all of these (visit_may()): otherwise the
+ * connection ends. `w` lasts until the operation has ended, or this is called again.
  */
-bool client_may_wait(struct client *c, const struct unit *unit, struct arena *arena);
+void person_wait(struct person_waits *w);
 /* For people_news_listen(): wakes clients that wait or get messages, so that they look. */
 void client_tell_all(void *redis);
 

@@ -205,8 +205,8 @@ block_until_done(struct client *c, struct job *job, bool looks, struct arena *ar
 		signals = block_wait(c, job, deadline, &served);
 		if (served)
 			return;
-		if (client_flush_push(c) != STATUS_OK || signals & CLIENT_ENDED ||
-		    net_stream_is_leaving(c->stream) || !client_may_wait(c, job->units, arena)) {
+		if (client_flush_push(c) != STATUS_OK ||
+		    visit_check_waiting(&c->entry) != STATUS_OK) {
 			c->end = CLIENT_ENDS;
 			return;
 		}
@@ -238,6 +238,7 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 	/* Who only reads leaves what is there to others, and looks without waiting for them. */
 	bool reads = unit->command->flags & COMMAND_READONLY;
 	struct job job = { .client = c, .units = unit, .count = 1, .reads = reads, .out = &c->out };
+	struct person_waits waits = { .client = c, .units = unit, .count = 1, .arena = arena };
 	struct err err = { 0 };
 	enum status status;
 	size_t *places;
@@ -265,8 +266,10 @@ serve_blocked(struct client *c, struct unit *unit, struct arena *arena)
 		return;
 	}
 	unit->waited = true;
+	person_wait(&waits);
 	/* What others have found at a stream, or not, says nothing of what this one finds. */
 	block_until_done(c, &job, first || c->shares, arena);
+	visit_may(&c->entry, NULL, NULL);
 	client_set_blocked(c, false);
 	buf_release(&c->block_ids);
 	/* More may be there, and what came while it was still in the list has woken nobody else. */
@@ -303,12 +306,13 @@ batch_pauses(const struct batch *b)
 }
 
 /*
- * CLIENT PAUSE: waits until it is over, and counts among those that are blocked. `b` NULL: before a
- * command that runs alone, which a pause of writes is about.
+ * CLIENT PAUSE: waits until it is over, and counts among those that are blocked, before these units
+ * run. `b` NULL: before a command that runs alone, which a pause of writes is about.
  */
 static void
-client_wait_pause(struct client *c, const struct batch *b)
+client_wait_pause(struct client *c, const struct unit *units, size_t count, const struct batch *b)
 {
+	struct person_waits waits;
 	struct redis *r = c->redis;
 	bool counted = false, asked = !b, pauses = true;
 
@@ -325,16 +329,24 @@ client_wait_pause(struct client *c, const struct batch *b)
 			if (!pauses)
 				break;
 		}
-		if (!counted)
+		if (!counted) {
 			atomic_fetch_add(&r->blocked_count, 1);
+			waits = (struct person_waits){ .client = c,
+						       .units = units,
+						       .count = count,
+						       .arena = net_stream_arena(c->stream) };
+			person_wait(&waits);
+		}
 		counted = true;
 		client_send(c);
-		if (client_wait(c, false, until < look ? until : look) & CLIENT_ENDED ||
-		    net_stream_is_leaving(c->stream) || visit_follow(&c->entry) != STATUS_OK)
+		(void)client_wait(c, false, until < look ? until : look);
+		if (visit_check_waiting(&c->entry) != STATUS_OK)
 			c->end = CLIENT_ENDS;
 	}
-	if (counted)
-		atomic_fetch_sub(&r->blocked_count, 1);
+	if (!counted)
+		return;
+	visit_may(&c->entry, NULL, NULL);
+	atomic_fetch_sub(&r->blocked_count, 1);
 }
 
 /* Others see the first command of what a client has sent together. */
@@ -359,7 +371,7 @@ batch_run(struct batch *b)
 	if (!b->count)
 		return;
 	client_begin_op(c, b->units);
-	client_wait_pause(c, b);
+	client_wait_pause(c, b->units, b->count, b);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
 		if (net_session_is_given_up(net_stream_session(c->stream)) ||
 		    (job.done && client_is_stopping(c))) {
@@ -793,7 +805,7 @@ run_alone(struct request_call *q)
 		return;
 	client_begin_op(c, &unit);
 	if (q->command->flags & COMMAND_PAUSES)
-		client_wait_pause(c, NULL);
+		client_wait_pause(c, &unit, 1, NULL);
 	if (c->end == CLIENT_ENDS) {
 		clients_op_end(&c->entry);
 		return;

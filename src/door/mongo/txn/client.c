@@ -57,6 +57,15 @@ mongo_client_last(struct mongo_client *c, struct err *err)
 	return status == STATUS_LIMIT ? net_memory_refuse(session, err) : status;
 }
 
+/* True if what waits goes on, or its time is over. */
+static bool
+client_goes_on(struct mongo_client *c)
+{
+	enum status status = mongo_client_check_waiting(c);
+
+	return status == STATUS_OK || status == STATUS_TIMEOUT;
+}
+
 bool
 mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 {
@@ -67,15 +76,14 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 	if (op->until_ns && op->until_ns < deadline_ns)
 		deadline_ns = op->until_ns;
 	while (clock_mono_ns() < deadline_ns) {
-		if (wanted_check_waiting(op) == STATUS_CANCELLED ||
-		    net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)
+		if (!client_goes_on(c) || net_stream_peek(c->stream, 0, &in) != STATUS_OK || in.len)
 			return false;
 		wake = clients_wait_begin(&c->entry);
 		if (wake)
 			net_stream_rest(c->stream, true, wake, deadline_ns);
 		(void)clients_wait_end(&c->entry);
 	}
-	return wanted_check_waiting(op) != STATUS_CANCELLED;
+	return client_goes_on(c);
 }
 
 /* ---- Who it is ---- */

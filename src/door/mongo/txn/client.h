@@ -47,7 +47,10 @@ void mongo_client_free(struct mongo_client *c);
 
 /* ---- What it does ---- */
 
-/* Between two parts of a command, and between two looks at what others do (serve/wanted.h). */
+/*
+ * Between two parts of a command (serve/wanted.h), and between two looks at what others do, when
+ * its person may have changed, too (serve/visit.h).
+ */
 MUST_USE static inline enum status
 mongo_client_check(const struct mongo_client *c)
 {
@@ -55,9 +58,9 @@ mongo_client_check(const struct mongo_client *c)
 }
 
 MUST_USE static inline enum status
-mongo_client_check_waiting(const struct mongo_client *c)
+mongo_client_check_waiting(struct mongo_client *c)
 {
-	return wanted_check_waiting(&c->entry.op);
+	return visit_check_waiting(&c->entry);
 }
 
 /*
@@ -68,7 +71,7 @@ MUST_USE enum status mongo_client_last(struct mongo_client *c, struct err *err);
 
 /*
  * Waits until the deadline. True: that has come; false: the client has sent something, has left, or
- * the operation was ended.
+ * the operation was ended, or its person may not wait any more.
  */
 bool mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns);
 

@@ -563,11 +563,12 @@ watch_check_rights(struct call *c, const struct watch *w)
 			 "not authorized to read the changes of all databases");
 }
 
-/* Whoever waits is looked up when people have changed, as in front of a command. */
+/* For visit_may(). */
 static enum status
-look_check_person(struct look *l)
+look_may(void *arg)
 {
-	TRY(visit_follow(&l->call->client->entry));
+	struct look *l = arg;
+
 	return watch_check_rights(l->call, l->watch);
 }
 
@@ -597,7 +598,6 @@ look_wait(struct look *l, uint64_t deadline_ns)
 		bool woken = event_wait_any(events, count, until_ns) < count;
 
 		TRY(mongo_client_check_waiting(l->call->client));
-		TRY(look_check_person(l));
 		if (woken || !l->key_count || clock_mono_ns() >= deadline_ns)
 			return STATUS_OK;
 	}
@@ -629,14 +629,15 @@ look_note_pace(struct look *l)
 	l->watch->look_ns = l->cut ? 0 : clock_mono_ns() + us * 1000;
 }
 
-enum status
-look_until(struct look *l, uint64_t deadline_ns)
+static enum status
+look_repeatedly(struct look *l, uint64_t deadline_ns)
 {
 	struct call *c = l->call;
 
 	for (;;) {
 		TRY(look_gather(l, deadline_ns));
-		TRY(look_check_person(l));
+		TRY(visit_follow(&c->client->entry));
+		TRY(watch_check_rights(c, l->watch));
 		l->waits = clock_mono_ns() < deadline_ns;
 		TRY(call_run(c, look_body, l));
 		look_note_pace(l);
@@ -645,4 +646,16 @@ look_until(struct look *l, uint64_t deadline_ns)
 		TRY(mongo_client_last(c->client, &c->err));
 		TRY(look_wait(l, deadline_ns));
 	}
+}
+
+enum status
+look_until(struct look *l, uint64_t deadline_ns)
+{
+	struct clients_entry *entry = &l->call->client->entry;
+	enum status status;
+
+	visit_may(entry, look_may, l);
+	status = look_repeatedly(l, deadline_ns);
+	visit_may(entry, NULL, NULL);
+	return status;
 }
