@@ -687,6 +687,104 @@ a_right_that_stays_while_a_body_arrives_counts(void **state)
 	expect_as(ADMIN, "DELETE", "/late", NULL, 200, "ok");
 }
 
+/* ---- A person who changes while an answer is sent ---- */
+
+enum {
+	LONG_BYTES = 500000, /* of a document; both ends of a connection hold less than all */
+	LONG_DOCS = 14,
+	LONG_READ_MS = 300,
+	LONG_HEARD_MS = 1500, /* a change by then */
+};
+
+static const struct long_answer {
+	const char *method, *path, *body;
+} long_answers[] = {
+	{ "GET", "/long/_all_docs?include_docs=true", NULL },
+	{ "GET", "/long/_changes?include_docs=true", NULL },
+	{ "POST", "/long/_bulk_get",
+	  "{\"docs\":[{\"id\":\"d00\"},{\"id\":\"d01\"},{\"id\":\"d02\"},{\"id\":\"d03\"},{\"id\":"
+	  "\"d04\"},"
+	  "{\"id\":\"d05\"},{\"id\":\"d06\"},{\"id\":\"d07\"},{\"id\":\"d08\"},{\"id\":\"d09\"},"
+	  "{\"id\":\"d10\"},{\"id\":\"d11\"},{\"id\":\"d12\"},{\"id\":\"d13\"}]}" },
+	{ "POST", "/long/_find", "{\"selector\":{}}" },
+};
+
+static void
+store_long_documents(void)
+{
+	AUTO(buf_release) struct buf body = BUF_INIT(2 * LONG_BYTES);
+
+	expect_as(ADMIN, "PUT", "/long", NULL, 201, "ok");
+	expect_as(ADMIN, "PUT", "/long/_security", "{\"members\":{\"names\":[\"named\"]}}", 200,
+		  "ok");
+	buf_append_cstr(&body, "{\"x\":\"");
+	assert_true(buf_reserve(&body, LONG_BYTES));
+	memset(body.ptr + body.len, 'x', LONG_BYTES);
+	body.len += LONG_BYTES;
+	buf_append_cstr(&body, "\"}");
+	buf_append_byte(&body, '\0');
+	for (int i = 0; i < LONG_DOCS; i++)
+		expect_as(ADMIN, "PUT", format("/long/d%02d", i), body.ptr, 201, "ok");
+}
+
+static void
+wait_ms(long ms)
+{
+	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+
+	(void)nanosleep(&time, NULL);
+}
+
+/*
+ * Begins to read as the person does, and no further than what both ends hold; reads on when a
+ * change of the user has been heard of. True if the answer came to its end.
+ */
+static bool
+long_answer_is_whole(const struct long_answer *a, const char *user, const char *change)
+{
+	struct client *c = client_open_narrow(d->port);
+	struct response r;
+	bool whole;
+
+	client_send(c, a->method, a->path,
+		    format("%sAccept: application/json\r\n%s",
+			   headers_of(MEMBER_BY_NAME, a->method),
+			   a->body ? "Content-Type: application/json\r\n" : ""),
+		    a->body);
+	wait_ms(LONG_READ_MS);
+	change_user(user, change);
+	wait_ms(LONG_HEARD_MS);
+	r = client_receive_or_end(c, false);
+	if (!r.broken && r.status != 200)
+		fail_msg("%s: %d %.200s", a->path, r.status, r.body);
+	whole = !r.broken;
+	response_release(&r);
+	client_close(c);
+	return whole;
+}
+
+#define USER(name, password)                                                                       \
+	"{\"type\":\"user\",\"name\":\"" name "\",\"roles\":[\"player\"],\"password\":\"" password \
+	"\"}"
+
+static void
+a_long_answer_ends_with_its_reader(void **state)
+{
+	(void)state;
+	store_long_documents();
+	for (size_t i = 0; i < sizeof(long_answers) / sizeof(long_answers[0]); i++) {
+		const struct long_answer *a = &long_answers[i];
+
+		if (!long_answer_is_whole(a, "roled", USER("roled", "apple")))
+			fail_msg("%s ends as somebody else changes", a->path);
+		if (long_answer_is_whole(a, "named", USER("named", "pear")))
+			fail_msg("%s goes on with another password", a->path);
+		change_user("named", USER("named", "apple"));
+		wait_ms(LONG_HEARD_MS);
+	}
+	expect_as(ADMIN, "DELETE", "/long", NULL, 200, "ok");
+}
+
 int
 main(void)
 {
@@ -697,6 +795,7 @@ main(void)
 		cmocka_unit_test(refusals_do_not_tell_what_is_there),
 		cmocka_unit_test(a_right_that_is_withdrawn_while_a_body_arrives_is_gone),
 		cmocka_unit_test(a_right_that_stays_while_a_body_arrives_counts),
+		cmocka_unit_test(a_long_answer_ends_with_its_reader),
 		cmocka_unit_test(feed_ends_when_its_user_loses_the_role),
 		cmocka_unit_test(feed_ends_when_its_user_is_in_no_list_any_more),
 		cmocka_unit_test(feed_ends_when_its_user_is_removed),

@@ -19,4 +19,11 @@ bool couch_may_still_read(struct couch_req *r);
 /* The same by another rule than a path's: `check` fails if the user, as it is now, may not. */
 bool couch_may_still(struct couch_req *r, enum status (*check)(struct couch_req *r));
 
+/*
+ * Between two parts of an answer that is read from views of r->db (snapshot.h), which stays as it
+ * is: STATUS_FORBIDDEN, explained, if the user may not read it any more. `lists`: it tells of many
+ * documents. One load while nobody has changed; nothing in a process that hears of no changes.
+ */
+MUST_USE enum status couch_check_reader(struct couch_req *r, bool lists);
+
 #endif

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "door/couch/admin/access.h"
+#include "door/couch/admin/again.h"
 #include "door/couch/admin/snapshot.h"
 #include "door/couch/wire/error.h"
 #include "door/couch/wire/request.h"
@@ -144,6 +145,7 @@ couch_snapshot_resume(struct couch_snapshot *s)
 	struct arena_mark mark;
 	enum status status;
 
+	TRY(couch_check_reader(s->r, s->lists));
 	if (!s->resting)
 		return STATUS_OK;
 	assert(!s->tx);

@@ -48,8 +48,9 @@ MUST_USE enum status couch_snapshot_begin_list(struct couch_snapshot *s, struct 
 void couch_snapshot_rest(struct couch_snapshot *s);
 
 /*
- * Begins a fresh view if the view has been let go of, as couch_snapshot_renew() does. The request's
- * arena is as before afterwards.
+ * In front of each part of a long answer: checks that the user may still read
+ * (couch_check_reader()). Begins a fresh view if the view has been let go of, as
+ * couch_snapshot_renew() does. The request's arena is as before afterwards.
  */
 MUST_USE enum status couch_snapshot_resume(struct couch_snapshot *s);
 
