@@ -9,7 +9,7 @@ import urllib.request
 
 from harness import QUICK, Server, contains, equal, main, ok, run, test, until
 from mongo import Client as Mongo
-from mongo import Failure
+from mongo import Failure, Timestamp
 from mongo_server import MongoServer
 from resp import Client
 
@@ -117,6 +117,31 @@ def a_session_reads_what_it_has_written_to_the_first(cwd):
                 found = reader({"find": "c", "filter": {"_id": i}, "readConcern": {"afterClusterTime": at}},
                                db="shop")
                 equal(len(found["cursor"]["firstBatch"]), 1)
+
+
+@test
+def a_read_that_waits_for_the_first_ends_with_its_time_its_operation_and_its_person(cwd):
+    admins = "[admins]\nroot = secret\n[chttpd_auth]\niterations = 10\n"
+    with first(cwd, extra=admins) as one, Mongo(one.mongo).login("root", "secret") as writer:
+        writer({"createUser": "ann", "pwd": "apple", "roles": ["readWrite"]}, "shop")
+        at = writer({"insert": "c", "documents": [{"_id": 1}]}, "shop")["operationTime"]
+        find = {"find": "c", "readConcern": {"afterClusterTime": Timestamp(at + (1000 << 32))}}
+        url = one.url.replace("http://", "http://root:secret@")
+        with standby(cwd, one, extra=admins, url=url) as two, two.client().login("root", "secret") as root, \
+                two.client().login("ann", "apple") as ann:
+            def waiting():
+                return [op["opid"] for op in root({"currentOp": 1})["inprog"]
+                        if op.get("command", {}).get("find") == "c"]
+
+            equal(root.fails({**find, "maxTimeMS": 200}, "shop")["errmsg"], "operation exceeded time limit")
+            ann.send({**find, "$db": "shop"})
+            until(waiting)
+            root({"killOp": 1, "op": waiting()[0]})
+            equal(ann.read()[2]["code"], 11601)
+            ann.send({**find, "$db": "shop"})
+            until(waiting)
+            writer({"dropUser": "ann"}, "shop")
+            equal(ann.read()[2]["code"], 13)
 
 
 @test

@@ -223,32 +223,38 @@ command_may(void *call)
 	return check_rights(call);
 }
 
-/*
- * Runs the command. It is stopped when somebody kills the operation, when the client has closed
- * its connection, or when its maxTimeMS is over.
- */
-static enum status
-run_handler(struct call *c)
+/* When the command has had its time, by its maxTimeMS. */
+static void
+set_time(struct call *c)
 {
-	struct mongo_client *client = c->client;
-	struct call_mark mark = call_mark(c);
-	enum status status;
-	unsigned runs = 0;
+	bool has_limit = c->max_ns && !(c->command->flags & COMMAND_OWN_TIME);
 
-	clients_op_begin(&client->entry, &mongo_ops, c->command->name,
+	c->client->entry.op.until_ns = has_limit ? c->began_ns + c->max_ns : 0;
+}
+
+/*
+ * From now on others see the command, which is stopped when somebody kills the operation, when the
+ * client has closed its connection, when its maxTimeMS is over, or if it waits and its person may
+ * not run it any more.
+ */
+static void
+begin_op(struct call *c)
+{
+	struct clients_entry *entry = &c->client->entry;
+
+	clients_op_begin(entry, &mongo_ops, c->command->name,
 			 c->command->flags & COMMAND_PRIVATE ? STR("") : c->body, c->began_ns,
 			 c->db, c->collection);
-	visit_may(&client->entry, command_may, c);
-	if (c->max_ns && !(c->command->flags & COMMAND_OWN_TIME))
-		client->entry.op.until_ns = c->began_ns + c->max_ns;
-	status = client->entry.op.until_ns ? mongo_client_check(client) : STATUS_OK;
-	if (status == STATUS_OK) {
-		do
-			status = c->command->run(c);
-		while (call_runs_again(c, mark, &runs));
-	}
-	clients_op_end(&client->entry);
-	count_call(c, status);
+	visit_may(entry, command_may, c);
+	set_time(c);
+}
+
+/* What the operation has ended by, in words. */
+static enum status
+explain_end(struct call *c, enum status status)
+{
+	struct mongo_client *client = c->client;
+
 	if (c->code)
 		return status;
 	if (lacks_memory(c, status) && !c->err.text[0])
@@ -263,6 +269,37 @@ run_handler(struct call *c)
 			       "request_steps, is %llu steps",
 			       (unsigned long long)step_limit());
 	return status;
+}
+
+/* What may have to be waited for, or is refused, before the command runs. */
+static enum status
+enter_command(struct call *c)
+{
+	TRY(time_check_concern(c));
+	TRY(fail_begin(c));
+	set_time(c); /* a failure that a test has asked for may have changed it */
+	TRY(txn_enter(c));
+	return snapshot_enter(c);
+}
+
+/* The operation ends with the command. */
+static enum status
+run_handler(struct call *c)
+{
+	struct mongo_client *client = c->client;
+	struct call_mark mark = call_mark(c);
+	enum status status;
+	unsigned runs = 0;
+
+	status = client->entry.op.until_ns ? mongo_client_check(client) : STATUS_OK;
+	if (status == STATUS_OK) {
+		do
+			status = c->command->run(c);
+		while (call_runs_again(c, mark, &runs));
+	}
+	clients_op_end(&client->entry);
+	count_call(c, status);
+	return explain_end(c, status);
 }
 
 static void
@@ -285,10 +322,12 @@ run_permitted(struct call *c)
 	TRY(call_read_args(c));
 	TRY(api_check(c));
 	TRY(check_rights(c));
-	TRY(time_check_concern(c));
-	TRY(fail_begin(c));
-	TRY(txn_enter(c));
-	TRY(snapshot_enter(c));
+	begin_op(c);
+	status = enter_command(c);
+	if (status != STATUS_OK) {
+		clients_op_end(&c->client->entry);
+		return explain_end(c, status);
+	}
 	status = run_handler(c);
 	snapshot_leave(c);
 	return txn_leave(c, status);

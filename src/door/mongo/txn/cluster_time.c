@@ -101,17 +101,18 @@ check_level(struct call *c, const struct bson_value *level, bool *ret_snapshot)
 static enum status
 await_version(struct call *c, uint64_t version)
 {
+	struct event *stops = net_stream_stopping_event(c->client->stream);
 	uint64_t deadline_ns = clock_after_ms(MONGO_AFTER_TIME_MS);
 
 	TRY(mongo_client_last(c->client, &c->err));
 	while (look(c) < version) {
+		TRY(mongo_client_check_waiting(c->client));
 		if (clock_mono_ns() >= deadline_ns)
 			return call_fail(c, MONGO_MAX_TIME_EXPIRED,
 					 "this standby has not reached the afterClusterTime within "
 					 "%d ms",
 					 MONGO_AFTER_TIME_MS);
-		if (!mongo_client_wait(c->client, clock_after_ms(AFTER_LOOK_MS)))
-			return STATUS_CANCELLED;
+		event_wait_any(&stops, 1, clock_after_ms(AFTER_LOOK_MS));
 	}
 	return STATUS_OK;
 }
