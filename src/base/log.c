@@ -44,36 +44,147 @@ log_set_level(enum log_level least)
 	atomic_store(&least_level, (int)least);
 }
 
+/* ---- A line ---- */
+
+struct line {
+	size_t len;
+	char text[LOG_LINE_BYTES];
+};
+
+/* What is too long is cut, and leaves room for the end of the line. */
+static void
+line_put(struct line *l, char byte)
+{
+	if (l->len < sizeof(l->text) - 2)
+		l->text[l->len++] = byte;
+}
+
+static void line_printf(struct line *l, const char *fmt, ...) PRINTF(2, 3);
+
+static void
+line_printf(struct line *l, const char *fmt, ...)
+{
+	size_t room = sizeof(l->text) - 1 - l->len;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(l->text + l->len, room, fmt, args);
+	va_end(args);
+	if (n > 0)
+		l->len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/*
+ * A text, which may be a client's. Between quotes it has none, so that it cannot end its value and
+ * begin another one.
+ */
+static void
+line_put_text(struct line *l, const char *s, size_t most, bool quoted)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	for (size_t i = 0; i < most && s[i]; i++) {
+		unsigned char byte = (unsigned char)s[i];
+
+		if (!quoted || (byte != '"' && byte != '\\')) {
+			line_put(l, s[i]);
+			continue;
+		}
+		line_put(l, '%');
+		line_put(l, digits[byte >> 4]);
+		line_put(l, digits[byte & 15]);
+	}
+}
+
+/* The conversion at `fmt`, behind its '%'. Returns what is behind it. */
+static const char *
+line_put_argument(struct line *l, const char *fmt, va_list *args, bool quoted)
+{
+	size_t most = SIZE_MAX;
+
+	if (strncmp(fmt, ".*", 2) == 0) {
+		int n = va_arg(*args, int);
+
+		most = n < 0 ? 0 : (size_t)n;
+		fmt += 2;
+	}
+	if (*fmt == 's') {
+		const char *s = va_arg(*args, const char *);
+
+		line_put_text(l, s ? s : "(null)", most, quoted);
+	} else if (strncmp(fmt, "llu", 3) == 0) {
+		line_printf(l, "%llu", va_arg(*args, unsigned long long));
+		fmt += 2;
+	} else if (strncmp(fmt, "lld", 3) == 0) {
+		line_printf(l, "%lld", va_arg(*args, long long));
+		fmt += 2;
+	} else if (strncmp(fmt, "ld", 2) == 0) {
+		line_printf(l, "%ld", va_arg(*args, long));
+		fmt++;
+	} else if (strncmp(fmt, "zu", 2) == 0) {
+		line_printf(l, "%zu", va_arg(*args, size_t));
+		fmt++;
+	} else if (*fmt == 'u') {
+		line_printf(l, "%u", va_arg(*args, unsigned));
+	} else if (*fmt == 'd') {
+		line_printf(l, "%d", va_arg(*args, int));
+	} else {
+		/* What lies behind it among the arguments could not be told. */
+		line_put(l, '?');
+		return fmt + strlen(fmt);
+	}
+	return fmt + 1;
+}
+
+/*
+ * As vsnprintf(), which does not know which texts stand between quotes of the format, for the
+ * conversions that line_put_argument() has.
+ */
+static void
+line_format(struct line *l, const char *fmt, va_list *args)
+{
+	bool quoted = false;
+
+	while (*fmt) {
+		char byte = *fmt++;
+
+		if (byte == '%') {
+			fmt = line_put_argument(l, fmt, args, quoted);
+			continue;
+		}
+		quoted ^= byte == '"';
+		line_put(l, byte);
+	}
+}
+
 void
 log_event(enum log_level level, const char *event, const char *fmt, ...)
 {
 	static const char *const names[] = { "debug", "info", "warn", "error" };
-	char line[LOG_LINE_BYTES];
+	struct line l = { .len = 0 };
 	uint64_t now = clock_wall_ms();
 	time_t seconds = (time_t)(now / 1000);
 	struct tm utc;
 	va_list args;
-	size_t at;
-	int n;
 
 	if ((int)level < atomic_load(&least_level))
 		return;
 	gmtime_r(&seconds, &utc);
-	at = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
-	n = snprintf(line + at, sizeof(line) - at, ".%03uZ level=%s event=%s ",
-		     (unsigned)(now % 1000), names[level], event);
-	at += (size_t)n;
+	l.len = strftime(l.text, sizeof(l.text), "%Y-%m-%dT%H:%M:%S", &utc);
+	line_printf(&l, ".%03uZ level=%s event=%s ", (unsigned)(now % 1000), names[level], event);
 	va_start(args, fmt);
-	n = vsnprintf(line + at, sizeof(line) - at - 1, fmt, args);
+	line_format(&l, fmt, &args);
 	va_end(args);
-	at = n < 0 || at + (size_t)n > sizeof(line) - 2 ? sizeof(line) - 2 : at + (size_t)n;
-	for (size_t i = 0; i < at; i++)
-		if ((unsigned char)line[i] < ' ')
-			line[i] = '?'; /* a name that a client chose may contain any byte */
-	line[at++] = '\n';
+	for (size_t i = 0; i < l.len; i++)
+		if ((unsigned char)l.text[i] < ' ')
+			l.text[i] = '?'; /* a name that a client chose may contain any byte */
+	l.text[l.len++] = '\n';
 	/* One call writes the whole line, so that lines of several threads never mix. */
-	fwrite(line, 1, at, stderr);
+	fwrite(l.text, 1, l.len, stderr);
 }
+
+/* ---- How often ---- */
 
 bool
 log_limit_pass(struct log_limit *limit, uint64_t *ret_before)

@@ -27,7 +27,11 @@ bool log_level_parse(const char *name, enum log_level *ret);
 
 void log_set_level(enum log_level least);
 
-/* `fmt` produces the key=value pairs. The caller puts quotes around values that have spaces. */
+/*
+ * `fmt` produces the key=value pairs, with %s, %.*s, %d, %u, %ld, %lld, %llu and %zu. It has quotes
+ * around values that have spaces: a text between them, such as a reason that shows what a client
+ * has sent, is written with %22 and %5C for quotes and backslashes, so that it stays one value.
+ */
 void log_event(enum log_level level, const char *event, const char *fmt, ...) PRINTF(3, 4);
 
 /*
