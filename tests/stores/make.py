@@ -418,6 +418,18 @@ def tables(cwd):
     for n in range(5):
         cql(f"INSERT INTO shop.past (k, v) VALUES ({n % 2}, 'version {n}')")
     cql("DELETE FROM shop.past WHERE k = 0")
+    packed = "CREATE TABLE shop.{} (k int PRIMARY KEY, a int, b text, c text) WITH packed = true"
+    for name in ("packed", "inserted"):
+        cql(packed.format(name))
+        for n in range(6):
+            cql(f"INSERT INTO shop.{name} (k, a, b, c) VALUES ({n}, {n}, 'text {n}', '{'c' * n}')")
+    cql("INSERT INTO shop.packed (k, a, b) VALUES (6, 6, 'for years') USING TTL 630000000")
+    cql("UPDATE shop.packed SET b = 'over it' WHERE k = 1")
+    cql("DELETE a FROM shop.packed WHERE k = 2")
+    cql("CREATE TABLE shop.stamped (k int PRIMARY KEY, a int, b text)")
+    for n in range(6):
+        cql(f"INSERT INTO shop.stamped (k, a, b) VALUES ({n % 4}, {n}, 'b') USING TIMESTAMP {1000 - n}")
+    cql("DELETE FROM shop.stamped USING TIMESTAMP 2000 WHERE k = 3")
     cql("CREATE TABLE shop.emptied (k int PRIMARY KEY)")
     cql("INSERT INTO shop.emptied (k) VALUES (1)")
     cql("TRUNCATE shop.emptied")
