@@ -147,6 +147,7 @@ alter(struct alter *a, const struct table_alteration *change)
 				   &s->property_count));
 	/* What was packed stays so where INSERT no longer packs. */
 	s->packed = s->packed || table_schema_asks_to_pack(s);
+	s->whole = s->whole && table_schema_may_be_whole(s);
 	if (change->sets_ttl && change->ttl_ms && s->counters)
 		return err_set(t->err, STATUS_INVALID, "counters do not expire");
 	/* What expires by itself nobody tells. */

@@ -2,6 +2,7 @@
 #include <endian.h>
 
 #include "base/rand.h"
+#include "model/timed/tables/packed.h"
 #include "model/timed/tables/stamps.h"
 
 /* ---- Places in lists ---- */
@@ -70,6 +71,7 @@ put_cell(struct table_writing *w, const struct table_change *c, const struct doc
 	TRY(table_writing_key(w, c->column, element));
 	if (!set && c->value.kind == DOC_NULL)
 		return cell_clear(w, column);
+	TRY(table_leaf_allow(w->t));
 	/* A place in a list that this write makes has held nothing. */
 	if (column->has_pieces && c->kind != TABLE_CHANGE_APPEND && c->kind != TABLE_CHANGE_PREPEND)
 		TRY(table_cell_clear(w->t, buf_str(&w->cell), true));

@@ -81,6 +81,7 @@ schema_make(const struct table_schema *given, uint64_t ttl_ms, struct arena *are
 	ret->packed = table_schema_asks_to_pack(ret);
 	ret->counts = given->counts && !ret->counters && !ret->static_count && !ttl_ms;
 	ret->counted = ret->counts;
+	ret->whole = table_schema_may_be_whole(ret);
 	return STATUS_OK;
 }
 
@@ -184,6 +185,7 @@ truncate_opened(struct kv_tx *tx, const struct catalog_db *db, const struct time
 
 	TRY(catalog_db_check_writable(db, err));
 	TRY(table_schema_read(tx, db, arena, &schema, err));
+	schema.whole = table_schema_may_be_whole(&schema);
 	/* No row is there any more, so the count is known again. */
 	schema.counted = schema.counts && !schema.stamped && !schema.static_count &&
 			 !timed_ttl_ms(db);

@@ -26,14 +26,15 @@ enum status
 table_extend(struct kv_tx *tx, const struct catalog_db *db, void **ret, struct err *err)
 {
 	struct table_extension *extension = mem_zalloc(sizeof(*extension));
+	/* Without a cache nobody has read the metadata version: it meets changes by the record. */
+	enum kv_read mode = db->by_version ? KV_SNAPSHOT : KV_READ;
 	enum status status = STATUS_NOMEM;
 
 	if (!extension)
 		return STATUS_NOMEM;
 	extension->arena = arena_new(TIMED_SCHEMA_ARENA_BYTES);
 	if (extension->arena)
-		status = table_schema_get(tx, db, KV_SNAPSHOT, extension->arena, &extension->schema,
-					  err);
+		status = table_schema_get(tx, db, mode, extension->arena, &extension->schema, err);
 	if (status == STATUS_OK)
 		status = table_indexes_load(tx, db, extension, err);
 	if (status == STATUS_OK)

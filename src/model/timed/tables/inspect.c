@@ -300,7 +300,7 @@ draw_schema(struct str value, struct arena *arena, struct buf *ret)
 	if (schema.stamped)
 		buf_append_cstr(ret, "; clients' timestamps count");
 	if (schema.packed)
-		buf_append_cstr(ret, "; rows may be packed");
+		buf_append_cstr(ret, schema.whole ? "; rows are whole" : "; rows may be packed");
 	if (schema.counts)
 		buf_append_cstr(ret, schema.counted ? "; rows are counted"
 						    : "; rows are no longer counted");

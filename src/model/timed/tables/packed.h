@@ -57,6 +57,14 @@ table_column_packs(const struct table_column *column)
 	return column->kind == TABLE_REGULAR && column->storage == TABLE_SINGLE;
 }
 
+/* ---- Whole rows (whole.c) ---- */
+
+/*
+ * To be called before a leaf is written. In a table whose rows were whole they may have leaves from
+ * now on; then returns STATUS_TX_CONFLICT, as table_schema_set_flag().
+ */
+MUST_USE enum status table_leaf_allow(struct timed *t);
+
 /* ---- Changing what is packed (repack.c) ---- */
 
 /*

@@ -168,6 +168,18 @@ look_ask_keys(struct table_look *l, struct timed *t, struct str row)
 	return STATUS_OK;
 }
 
+/* Where rows are whole there are no leaves, so that only the row's own cell is read. */
+static void
+look_ask_whole(struct table_look *l, struct timed *t, struct str row,
+	       const struct table_write *write)
+{
+	l->by_keys = true;
+	/* Columns for which there is no room are read by those who keep indexes. */
+	(void)look_name(t->db->extension, write, &l->known);
+	if (l->known.count && !l->known.columns[0])
+		l->asked[0] = kv_get(t->tx, row, KV_READ);
+}
+
 static enum status
 look_ask(struct table_look *l, struct timed *t, struct str row, const struct table_write *write)
 {
@@ -176,6 +188,10 @@ look_ask(struct table_look *l, struct timed *t, struct str row, const struct tab
 	uint64_t last = 0;
 
 	*l = (struct table_look){ .copy = BUF_INIT(LOOK_COPY_BYTES) };
+	if (schema->whole) {
+		look_ask_whole(l, t, row, write);
+		return STATUS_OK;
+	}
 	l->by_keys = look_name(x, write, &l->known) &&
 		     (kv_looks_up(t->tx) || l->known.count <= LOOK_KEYS);
 	if (l->by_keys)
@@ -255,6 +271,8 @@ keys_take(struct table_packing *p)
 	for (size_t i = 0; i < l->known.count; i++) {
 		uint64_t column = l->known.columns[i];
 
+		if (!l->asked[i])
+			continue;
 		TRY(kv_future_wait(l->asked[i]));
 		if (!kv_future_value(l->asked[i], &l->known.values[i]))
 			l->known.values[i] = (struct str){ NULL, 0 };
@@ -421,6 +439,7 @@ slot_keep(struct insert *x, struct table_slot *slot, uint64_t column)
 		TRY(slot_pack(x, slot, column, slot->kept));
 	if (slot->packs)
 		return STATUS_OK;
+	TRY(table_leaf_allow(x->t));
 	leaf.type = TIMED_LEAF;
 	leaf.packed = (struct str){ NULL, 0 };
 	leaf.value = slot->kept;
@@ -451,6 +470,17 @@ slots_pack(struct insert *x)
 		TRY(timed_data_clear(x->t, buf_str(&x->p->w->cell)));
 	}
 	return STATUS_OK;
+}
+
+/* Makes a change that is not packed. Where rows are whole there is no leaf to be cleared. */
+static enum status
+change_make(struct table_packing *p, const struct table_change *c)
+{
+	const struct table_schema *schema = p->w->schema;
+
+	if (schema->whole && clears_single(schema, c))
+		return STATUS_OK;
+	return table_writing_change(p->w, c);
 }
 
 /* What is known of the row behind the write: of which columns there is no leaf. */
@@ -492,7 +522,7 @@ insert(struct insert *x)
 		const struct table_change *c = &write->changes[i];
 
 		if (!slot_of(p, table_column_by_id(x->schema, c->column))->packs)
-			TRY(table_writing_change(p->w, c));
+			TRY(change_make(p, c));
 	}
 	if (p->look)
 		known_pass(p, &p->look->known);
@@ -536,7 +566,7 @@ row_update(struct table_packing *p)
 	if (kv_future_value(p->own, &value))
 		TRY(table_packed_filter(w->t, buf_str(&w->row), value, write_clears, p));
 	for (size_t i = 0; i < p->write->change_count; i++)
-		TRY(table_writing_change(w, &p->write->changes[i]));
+		TRY(change_make(p, &p->write->changes[i]));
 	return STATUS_OK;
 }
 

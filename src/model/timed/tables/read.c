@@ -508,6 +508,14 @@ pick_keys(struct table_pick *p, size_t at)
 	return STATUS_OK;
 }
 
+/* Asks for the only pair of a row that is whole. */
+static enum status
+pick_own(struct table_pick *p, size_t at)
+{
+	p->got_count[at] = 1;
+	return timed_data_ask(p->reading[at].t, buf_str(&p->begin[at]), KV_READ, p->got[at]);
+}
+
 /*
  * Asks for the pairs from p->begin on: as far as there are wanted columns. A row is there if any
  * pair of it lives, so what is behind is read where none of these does (pick_go_on()).
@@ -518,6 +526,8 @@ pick_ask(struct table_pick *p, size_t at, struct timed *t, const struct table_wa
 	p->reading[at] = (struct table_reading){ .t = t,
 						 .schema = table_schema_of(t->db),
 						 .wanted = wanted };
+	if (p->reading[at].schema->whole)
+		return pick_own(p, at);
 	if (!wanted || !wanted->some)
 		return pick_rest(p, at, &p->begin[at]);
 	return pick_has_few(p, at) ? pick_keys(p, at) : pick_wanted(p, at);

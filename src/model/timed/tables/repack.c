@@ -1,4 +1,6 @@
 /* Taking columns out of a row's own cell, and making leaves of them. */
+#include <assert.h>
+
 #include "model/timed/tables/packed.h"
 
 /* Reads a row's own cell, unless it was `asked` for; `*ret_packed`: it has columns. */
@@ -87,6 +89,7 @@ leaf_make(struct timed *t, struct str row, const struct timed_cell *own, uint64_
 	TRY(kv_future_wait(f));
 	if (kv_future_value(f, &ignored))
 		return STATUS_OK;
+	assert(!table_schema_of(t->db)->whole); /* stamps have ended that */
 	leaf.type = TIMED_LEAF;
 	leaf.packed = (struct str){ NULL, 0 };
 	leaf.value = value;

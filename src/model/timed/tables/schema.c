@@ -5,8 +5,9 @@
  * In a table whose clients have ordered writes by stamps of their own the list of columns with
  * pieces is there in any case, and the format is another one, which an older frond refuses.
  * In a table whose rows may be packed that list is followed by whether clients have done so, in one
- * more format. In one that counts its rows, in another one, that is followed by whether rows may be
- * packed and whether the count is still kept.
+ * more format; in another one of the same form each row is one pair so far (whole.c). In one that
+ * counts its rows, in a further one, that is followed by whether rows may be packed and whether the
+ * count is still kept.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
@@ -19,7 +20,7 @@
 #include "base/utf8.h"
 #include "catalog/format.h"
 #include "kv/tuple.h"
-#include "model/timed/tables/tables_int.h"
+#include "model/timed/tables/packed.h"
 
 enum {
 	SCHEMA_FORMAT = 1,
@@ -27,6 +28,7 @@ enum {
 	SCHEMA_FORMAT_STAMPED = 3, /* the same, and clients' stamps order writes */
 	SCHEMA_FORMAT_PACKED = 4,  /* rows may be packed; whether stamps order writes is behind */
 	SCHEMA_FORMAT_COUNTS = 5,  /* rows are counted; whether they may be packed is behind */
+	SCHEMA_FORMAT_WHOLE = 6,   /* as SCHEMA_FORMAT_PACKED, and rows are whole */
 };
 
 /* ---- Properties ---- */
@@ -137,6 +139,7 @@ void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
 	uint64_t format = schema->counts       ? SCHEMA_FORMAT_COUNTS
+			  : schema->whole      ? SCHEMA_FORMAT_WHOLE
 			  : schema->packed     ? SCHEMA_FORMAT_PACKED
 			  : schema->stamped    ? SCHEMA_FORMAT_STAMPED
 			  : has_pieces(schema) ? SCHEMA_FORMAT_PIECES
@@ -311,7 +314,8 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	if (!columns_are_in_order(ret))
 		return STATUS_CORRUPT;
 	ret->stamped = format == SCHEMA_FORMAT_STAMPED;
-	ret->packed = format == SCHEMA_FORMAT_PACKED;
+	ret->whole = format == SCHEMA_FORMAT_WHOLE;
+	ret->packed = format == SCHEMA_FORMAT_PACKED || ret->whole;
 	if (format >= SCHEMA_FORMAT_PIECES)
 		TRY(pieces_next(r, ret, columns));
 	if (format >= SCHEMA_FORMAT_PACKED)
@@ -324,6 +328,8 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	if ((ret->packed || ret->counts) && ret->counters)
 		return STATUS_CORRUPT;
 	ret->packs = ret->packed && table_schema_asks_to_pack(ret);
+	if (ret->whole && (!ret->packs || ret->stamped || ret->static_count))
+		return STATUS_CORRUPT;
 	return r->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
@@ -335,7 +341,7 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_COUNTS, &format, err));
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_WHOLE, &format, err));
 	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;
@@ -435,6 +441,17 @@ table_schema_asks_to_pack(const struct table_schema *schema)
 {
 	return !schema->counters &&
 	       str_eq(table_property_of(schema, STR(TABLE_PROPERTY_PACKED)), STR("true"));
+}
+
+bool
+table_schema_may_be_whole(const struct table_schema *schema)
+{
+	bool whole = schema->packed && table_schema_asks_to_pack(schema) && !schema->stamped &&
+		     !schema->counts && !schema->static_count;
+
+	for (size_t i = schema->key_count; i < schema->column_count && whole; i++)
+		whole = table_column_packs(&schema->columns[i]);
+	return whole;
 }
 
 /* ---- Checking ---- */

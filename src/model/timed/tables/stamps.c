@@ -21,6 +21,7 @@ set_stamped(struct table_schema *schema)
 	bool changes = !schema->stamped;
 
 	schema->stamped = true;
+	schema->whole = false; /* such writers make leaves of what is packed */
 	return changes;
 }
 

@@ -93,6 +93,7 @@ struct table_schema {
 	bool stamped; /* clients have ordered writes by stamps of their own: table_stamp_set() */
 	bool packed;  /* rows may be packed (packed.h) */
 	bool packs;   /* INSERT packs them */
+	bool whole;   /* each row is its own cell, and nothing else: nobody has written a leaf */
 	/* Its creator wants its rows to be counted. `counted`: they are, since all who have written
 	 * to it since it was made, or emptied, have told the count (table_count_add()). */
 	bool counts;

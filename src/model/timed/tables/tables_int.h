@@ -25,6 +25,8 @@ MUST_USE enum status table_schema_parse(struct str value, struct arena *arena,
 					struct table_schema *ret, struct err *err);
 /* True if INSERT packs rows by the properties: counters have nothing to pack. */
 bool table_schema_asks_to_pack(const struct table_schema *schema);
+/* True if the rows of a table that is empty may be whole (whole.c). */
+bool table_schema_may_be_whole(const struct table_schema *schema);
 /* STATUS_INVALID, explained, if no table can have this schema. */
 MUST_USE enum status table_schema_check(const struct table_schema *schema, struct err *err);
 /* Writes the record of a table. STATUS_INVALID, explained, if it is too long. */

@@ -153,6 +153,9 @@ check_leaf(struct table_check *c, const struct kv_pair *pair, const struct table
 	if (cell.type != (place->column ? TIMED_LEAF : TIMED_INSERTED))
 		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
 				     "such a cell cannot be at this place");
+	if (place->column && c->schema->whole)
+		catalog_verify_found(c->v, TABLE_FINDING_CELL, pair->key,
+				     "a cell beside a row that is whole");
 	check_packed(c, pair, &cell);
 	if (cell.has_stamp)
 		TRY(table_verify_stamp(c->v, pair->key, &cell));

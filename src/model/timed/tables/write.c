@@ -158,7 +158,8 @@ row_clear(struct timed *t, struct str row)
 	enum status status = table_indexing_begin(&x, t, row, NULL, 0, NULL);
 
 	if (status == STATUS_OK)
-		status = timed_data_clear_below(t, row);
+		status = table_schema_of(t->db)->whole ? timed_data_clear(t, row)
+						       : timed_data_clear_below(t, row);
 	if (status == STATUS_OK)
 		status = table_indexing_finish(&x);
 	table_indexing_end(&x);
