@@ -242,10 +242,16 @@ targets_take(Node *node, void *arg)
 static PlannedStmt *
 at_planner(Query *query, const char *text, int options, ParamListInfo params)
 {
+	PlannedStmt *plan;
+
 	/* An INSERT stands at the top, or in a WITH. */
 	if (query->onConflict || query->hasModifyingCTE)
 		(void)targets_take((Node *)query, NULL);
-	return (next_planner ? next_planner : standard_planner)(query, text, options, params);
+	/* Another extension's hook sees every statement. */
+	if (next_planner)
+		return next_planner(query, text, options, params);
+	plan = frond_point_plan(query, options);
+	return plan ? plan : standard_planner(query, text, options, params);
 }
 
 void

@@ -290,6 +290,13 @@ void frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path,
 			     List *tlist, List *clauses, Plan *outer);
 
+/* A scan of one row, by its whole key: what frond_plan_scan() makes of a relation that has only its
+ * number. */
+ForeignScan *frond_plan_point(RelOptInfo *rel, const struct frond_table *t,
+			      const struct frond_push *push, List *tlist, List *clauses);
+/* The plan of a statement about one row that is named by its key (point.c); NULL: PostgreSQL's
+ * planner has to make it. Keeps parts of the query. */
+PlannedStmt *frond_point_plan(Query *q, int options);
 const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
 /* What it costs that frond reads the rows. */
 Cost frond_plan_cost(PlannerInfo *root, RelOptInfo *rel, const struct frond_push *push);
@@ -316,6 +323,9 @@ void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
 /* ---- Writes (modify.c, truncate.c) ---- */
 
 void frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation rel);
+/* What a plan calls a column of the key. Valid until the next call. */
+const char *frond_modify_key_name(int key);
+/* `root` may be NULL for an UPDATE. */
 List *frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan);
 void frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, int subplan,
 			int eflags);

@@ -107,9 +107,8 @@ frond_modify_writer(void)
 
 /* ---- Plans ---- */
 
-/* What a plan calls a column of the key. Valid until the next call. */
-static const char *
-junk_name(int key)
+const char *
+frond_modify_key_name(int key)
 {
 	static char name[] = "frond_key00";
 	const size_t digits = sizeof(name) - 3;
@@ -138,7 +137,7 @@ frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation 
 			var = makeVar(rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid,
 				      0);
 		}
-		add_row_identity_var(root, var, rti, junk_name(i));
+		add_row_identity_var(root, var, rti, frond_modify_key_name(i));
 	}
 	/* RETURNING of a deletion has all columns. */
 	if (root->parse->commandType == CMD_DELETE && root->parse->returningList)
@@ -152,7 +151,8 @@ frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan)
 	List *private = list_make1_int(plan->onConflictAction);
 	uint32 target;
 
-	if (root->parse->onConflict && frond_conflict_target(root->parse->onConflict, &target))
+	if (root && root->parse->onConflict &&
+	    frond_conflict_target(root->parse->onConflict, &target))
 	private = lappend_int(private, (int)target);
 	return private;
 }
@@ -403,9 +403,9 @@ junk_find(struct modify *m, ModifyTableState *state)
 	List *targets = outerPlanState(state)->plan->targetlist;
 
 	for (int i = 0; i < m->table->key_count; i++) {
-		m->junk[i] = ExecFindJunkAttributeInTlist(targets, junk_name(i));
+		m->junk[i] = ExecFindJunkAttributeInTlist(targets, frond_modify_key_name(i));
 		if (!AttributeNumberIsValid(m->junk[i]))
-			elog(ERROR, "the plan has no %s", junk_name(i));
+			elog(ERROR, "the plan has no %s", frond_modify_key_name(i));
 	}
 	m->whole_row = ExecFindJunkAttributeInTlist(targets, "wholerow");
 	if (list_length(m->estate->es_range_table) > 1)

@@ -357,16 +357,16 @@ frond_plan_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	add_parameterized(root, rel, t);
 }
 
-/* The columns that a scan has to fetch, as attnums; 0: the hidden key. */
+/* The columns that a scan has to fetch to give what `exprs` name, as attnums; 0: the hidden key. */
 static List *
-columns_wanted(RelOptInfo *rel, const struct frond_table *t, List *clauses)
+columns_wanted(RelOptInfo *rel, const struct frond_table *t, List *exprs, List *clauses)
 {
 	Bitmapset *used = NULL;
 	List *wanted = NIL;
 	ListCell *cell;
 	bool all, by_key;
 
-	pull_varattnos((Node *)rel->reltarget->exprs, rel->relid, &used);
+	pull_varattnos((Node *)exprs, rel->relid, &used);
 	foreach (cell, clauses)
 		pull_varattnos(lfirst(cell), rel->relid, &used);
 	all = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
@@ -424,26 +424,50 @@ note_clauses(List *tests, List *pushed, List *clauses)
 	return true;
 }
 
+/* A scan of rows. `exprs`: what it has to give, beside what the conditions need; `how`: a path's
+ * private list. */
+static ForeignScan *
+scan_make(RelOptInfo *rel, const struct frond_table *t, const struct frond_push *push, List *tlist,
+	  List *exprs, List *clauses, const List *how, Plan *outer)
+{
+	List *tests, *values, *pushed;
+
+	tests = frond_push_plan(push, &values, &pushed);
+	/* PostgreSQL checks them with all others: they need not be checked again beside these. */
+	if (note_clauses(tests, pushed, clauses))
+		pushed = NIL;
+	return make_foreignscan(
+		tlist, clauses, rel->relid, values,
+		list_make3(tests, columns_wanted(rel, t, exprs, clauses),
+			   list_concat(list_copy(how), list_make1_int(push->is_whole_key))),
+		NIL, pushed, outer);
+}
+
 ForeignScan *
 frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, ForeignPath *path, List *tlist,
 		List *clauses, Plan *outer)
 {
-	List *tests, *values, *pushed;
-	const struct frond_push *push;
 	const struct frond_table *t;
 
 	if (IS_UPPER_REL(rel))
 		return frond_plan_sums(root, rel, tlist, outer);
 	t = frond_plan_table(root, rel);
 	clauses = extract_actual_clauses(clauses, false);
-	push = push_of_path(rel, t, path, clauses);
-	tests = frond_push_plan(push, &values, &pushed);
-	/* PostgreSQL checks them with all others: they need not be checked again beside these. */
-	if (note_clauses(tests, pushed, clauses))
-		pushed = NIL;
-	return make_foreignscan(tlist, clauses, rel->relid, values,
-				list_make3(tests, columns_wanted(rel, t, clauses),
-					   list_concat(list_copy(path->fdw_private),
-						       list_make1_int(push->is_whole_key))),
-				NIL, pushed, outer);
+	return scan_make(rel, t, push_of_path(rel, t, path, clauses), tlist, rel->reltarget->exprs,
+			 clauses, path->fdw_private, outer);
+}
+
+ForeignScan *
+frond_plan_point(RelOptInfo *rel, const struct frond_table *t, const struct frond_push *push,
+		 List *tlist, List *clauses)
+{
+	ForeignScan *scan = scan_make(rel, t, push, tlist, tlist, clauses,
+				      path_private(false, -1, NULL), NULL);
+
+	scan->fs_server = t->server;
+	scan->fs_relids = bms_copy(rel->relids);
+	scan->scan.plan.startup_cost = COST_TRIP;
+	scan->scan.plan.total_cost = COST_TRIP + COST_ROW + frond_plan_sent(1) + cpu_tuple_cost;
+	scan->scan.plan.plan_rows = 1;
+	return scan;
 }

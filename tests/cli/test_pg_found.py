@@ -364,6 +364,108 @@ def the_order_of_a_key_says_nothing_of_joined_rows(cwd):
         assert "Sort" not in plan(s, "SELECT * FROM p ORDER BY id, name DESC")
 
 
+# ---- Statements about one row, whose plans PostgreSQL's planner does not make ----
+
+@test
+def a_row_that_is_named_by_its_key_is_that_of_a_heap(cwd):
+    with fresh()() as s:
+        s.do("CREATE DOMAIN small AS int CHECK (VALUE < 100)")
+        both(s, "k int, i varchar(8), n small, twice int GENERATED ALWAYS AS (n * 2) STORED, note text DEFAULT 'none'"
+                " CHECK (note <> 'bad'), at timestamptz, gone int, PRIMARY KEY (k, i)")
+        write(s, "INSERT INTO § (k, i, n, note, at) SELECT k, 'a', k, 'note ' || k, '2024-01-01' FROM generate_series(1, 9) k")
+        write(s, "ALTER TABLE § DROP gone")
+        for where in ("k = 1 AND i = 'a'", "i = 'a' AND 2 = k", "k = 3::bigint AND i = 'a'", "k = 4 AND i = 'a' AND n > 4",
+                      "k = 4 AND i = 'a' AND n = 4", "k = 1 AND k = 2 AND i = 'a'", "k = NULL AND i = 'a'",
+                      "k = 5000000000 AND i = 'a'", "k = 1 AND i = 'a' AND note IS NULL", "k = 1 AND i = 'A'",
+                      "k = 1 AND i = lower('A')", "k = 1 AND i = 'a' AND random() < 2", "k = 0 + 1 AND i = 'a'",
+                      "(k, i) = (6, 'a')", "k = 1 AND i = 'a'::char(3)", "k = 1 AND i = 'a' OR k = 2 AND i = 'a'",
+                      "NOT (k <> 1) AND i = 'a'", "k = (SELECT 1) AND i = 'a'", "k = 1 AND i = 'a' AND false"):
+            for what in ("*", "n, note", "", "§", "1, k", "n + k, 'x'", "ctid IS NULL", "count(*)", "DISTINCT n",
+                         "generate_series(1, n)", "tableoid::regclass::text = '§'", "'§'::regclass IS NULL", "now() > at"):
+                same(s, f"SELECT {what} FROM § WHERE {where}")
+            for rest in ("ORDER BY n", "LIMIT 1", "OFFSET 1", "FOR UPDATE", "GROUP BY k, i, n, twice, note, at"):
+                same(s, f"SELECT * FROM § WHERE {where} {rest}")
+            for change in ("n = n + 1", "n = k, note = NULL", "note = DEFAULT", "note = note || '.', at = at + '1 day'",
+                           "k = k + 0", "n = (SELECT 3)", "n = length(note)", "(n, note) = (7, 'row')"):
+                write(s, f"UPDATE § SET {change} WHERE {where}")
+                same(s, "SELECT * FROM § ORDER BY k, i")
+        same(s, "SELECT c AS d, x.* FROM § AS x (a, b, c) WHERE a = 5 AND b = 'a'")
+        for state, statement in (("23514", "UPDATE § SET n = 100 WHERE k = 1 AND i = 'a'"),
+                                 ("23514", "UPDATE § SET note = 'bad' WHERE k = 1 AND i = 'a'"),
+                                 ("23505", "UPDATE § SET k = 2 WHERE k = 1 AND i = 'a'"),
+                                 ("22012", "SELECT n / 0 FROM § WHERE k = 1 AND i = 'a'")):
+            for table in "th":
+                s.fails(state, statement.replace("§", table))
+
+
+@test
+def a_statement_about_one_row_may_be_prepared(cwd):
+    with fresh()() as s:
+        both(s, "k int PRIMARY KEY, n int, note text")
+        write(s, "INSERT INTO § SELECT k, k, 'note' FROM generate_series(1, 9) k")
+        for table in "th":
+            s.do(f"PREPARE {table}_read AS SELECT * FROM {table} WHERE k = $1")
+            s.do(f"PREPARE {table}_long AS SELECT n, $2 FROM {table} WHERE k = $1::bigint")
+            s.do(f"PREPARE {table}_write AS UPDATE {table} SET n = n + $2, note = $3 WHERE k = $1")
+            s.do(f"CREATE FUNCTION {table}_add(key int, more int) RETURNS int LANGUAGE plpgsql AS $$ DECLARE now int; BEGIN"
+                 f" UPDATE {table} SET n = n + more WHERE k = key; SELECT n INTO now FROM {table} WHERE k = key;"
+                 " RETURN now; END $$")
+            s.do(f"CREATE FUNCTION {table}_sql(key int) RETURNS int LANGUAGE sql AS"
+                 f" $$ SELECT n FROM {table} WHERE k = key $$")
+        for mode in ("auto", "force_generic_plan", "force_custom_plan"):
+            s.do(f"SET plan_cache_mode = {mode}")
+            for i in range(8):
+                for table in "th":
+                    s.do(f"EXECUTE {table}_write({i}, 10, 'written')")
+                    s.do(f"SELECT {table}_add({i + 2}, 3)")
+                same(s, "SELECT * FROM § ORDER BY k")
+                equal(s.do(f"EXECUTE t_read({i})"), s.do(f"EXECUTE h_read({i})"))
+                equal(s.do(f"EXECUTE t_long({i}, 'a')"), s.do(f"EXECUTE h_long({i}, 'a')"))
+                same(s, f"SELECT §_add({i}, 1), §_sql({i}), §_sql(NULL)")
+        # What a kept plan depends on changes.
+        write(s, "ALTER TABLE § ALTER n SET NOT NULL, ADD extra int DEFAULT 4")
+        for table in "th":
+            s.fails("0A000", f"EXECUTE {table}_read(1)")
+            s.do(f"EXECUTE {table}_write(1, 1, NULL)")
+        same(s, "SELECT *, §_add(k, 1) FROM § ORDER BY k")
+        write(s, "ALTER TABLE § DROP note")
+        for table in "th":
+            s.fails("42703", f"EXECUTE {table}_write(1, 1, NULL)")
+
+
+@test
+def a_statement_about_one_row_has_triggers_views_and_rights(cwd):
+    opener = fresh()
+    with opener() as s:
+        both(s, "k int PRIMARY KEY, n int, note text")
+        write(s, "INSERT INTO § SELECT k, k, 'note' FROM generate_series(1, 9) k")
+        s.do("CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+             " $$ BEGIN NEW.note := coalesce(OLD.note, '') || TG_WHEN || NEW.n; RETURN NEW; END $$")
+        write(s, "CREATE TRIGGER before BEFORE UPDATE ON § FOR EACH ROW EXECUTE FUNCTION note()")
+        write(s, "UPDATE § SET n = 30 WHERE k = 3")
+        write(s, "UPDATE § SET k = 40 WHERE k = 4")
+        same(s, "SELECT * FROM § ORDER BY k")
+        write(s, "CREATE VIEW v§ AS SELECT k, n FROM § WHERE n < 20 WITH CHECK OPTION")
+        same(s, "SELECT * FROM v§ WHERE k = 5")
+        write(s, "UPDATE v§ SET n = 19 WHERE k = 5")
+        for table in "th":
+            s.fails("44000", f"UPDATE v{table} SET n = 21 WHERE k = 5")
+        same(s, "SELECT * FROM § ORDER BY k")
+        user = s.one("SELECT current_database()") + "_one"
+        s.do(f"CREATE ROLE {user}")
+        s.do(f"GRANT USAGE ON SCHEMA {s.one('SELECT current_schema()')} TO {user}")
+        write(s, f"GRANT SELECT (k, n), UPDATE (n) ON § TO {user}")
+        s.do(f"SET ROLE {user}")
+        same(s, "SELECT n FROM § WHERE k = 5")
+        write(s, "UPDATE § SET n = n + 1 WHERE k = 6")
+        for table in "th":
+            s.fails("42501", f"SELECT * FROM {table} WHERE k = 5")
+            s.fails("42501", f"UPDATE {table} SET note = '' WHERE k = 5")
+            s.fails("42501", f"UPDATE {table} SET n = 0 WHERE note = '' AND k = 5")
+        s.do("RESET ROLE")
+        same(s, "SELECT * FROM § ORDER BY k")
+
+
 # ---- Rows that the transaction has changed ----
 
 def asked(s, query):
