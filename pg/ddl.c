@@ -1001,7 +1001,10 @@ at_executor_start(QueryDesc *query, int eflags)
 			    get_rel_persistence(relid) != RELPERSISTENCE_TEMP)
 				frond_link_local_write();
 		}
-	(next_executor_start ? next_executor_start : standard_ExecutorStart)(query, eflags);
+	if (next_executor_start)
+		next_executor_start(query, eflags);
+	else if (ExecutorStart_hook != at_executor_start || !frond_retry_start(query, eflags))
+		standard_ExecutorStart(query, eflags);
 }
 
 /* A table that CREATE TABLE has made, or a column of one, goes: by whatever statement. */

@@ -12,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "executor/execdesc.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
@@ -434,6 +435,9 @@ uint64 frond_copy_from(const CopyStmt *statement, const char *text, QueryEnviron
 /* ---- Statements that are tried again (retry.c) ---- */
 
 void frond_retry_init(void);
+/* In the place of ExecutorStart(), which nobody else has a hook in: starts a query of which only
+ * copies will run. False: it is to be started as any other. */
+bool frond_retry_start(QueryDesc *query, int eflags);
 /* Whether a scan that runs now is the whole query, which is a client's whole transaction, and
  * frond was not asked in it: then one request needs no transaction of frond's. */
 bool frond_is_only_scan(const EState *estate, const Plan *scan);

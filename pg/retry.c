@@ -181,7 +181,7 @@ frond_is_only_scan(const EState *estate, const Plan *scan)
 
 /* ---- Trying ---- */
 
-/* PostgreSQL has started the query itself, which never runs: each try has one of its own. */
+/* The query itself never runs: each try has one of its own. */
 static void
 run_copy(QueryDesc *query, DestReceiver *to)
 {
@@ -297,6 +297,46 @@ select_until_done(QueryDesc *query, Portal portal)
 	tuplestore_end(rows);
 }
 
+static void at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count,
+			    bool execute_once);
+
+/* Whether another extension may look at the plan of a query that never runs. */
+static bool
+others_look(void)
+{
+	return ExecutorRun_hook != at_executor_run || next_executor_run || ExecutorFinish_hook ||
+	       ExecutorEnd_hook;
+}
+
+/*
+ * What ExecutorFinish() and ExecutorEnd() need of a query. Nothing of the plan is there: what it
+ * needs is made, and looked at for rights, by each try.
+ */
+static void
+start_without_plan(QueryDesc *query)
+{
+	EState *estate = CreateExecutorState();
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	estate->es_plannedstmt = query->plannedstmt;
+	estate->es_sourceText = query->sourceText;
+	estate->es_snapshot = RegisterSnapshot(query->snapshot);
+	/* It has no triggers that AfterTriggerEndQuery() would run: those of a try have run. */
+	estate->es_top_eflags = EXEC_FLAG_SKIP_TRIGGERS;
+	query->estate = estate;
+	MemoryContextSwitchTo(old);
+}
+
+bool
+frond_retry_start(QueryDesc *query, int eflags)
+{
+	if (eflags || query->operation == CMD_SELECT || query->instrument_options ||
+	    others_look() || !can_try(query, ActivePortal))
+		return false;
+	start_without_plan(query);
+	return true;
+}
+
 static void
 at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
 {
@@ -307,7 +347,10 @@ at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool ex
 			(query->dest->mydest == DestRemote ||
 			 query->dest->mydest == DestRemoteExecute);
 
-	if (!can_try(query, portal) || (query->operation == CMD_SELECT && !is_whole))
+	/* frond_retry_start() has started it. */
+	if (!query->planstate)
+		run_until_done(query, portal, NULL);
+	else if (!can_try(query, portal) || (query->operation == CMD_SELECT && !is_whole))
 		(next_executor_run ? next_executor_run : standard_ExecutorRun)(query, direction,
 									       count, execute_once);
 	else if (query->operation == CMD_SELECT)

@@ -276,6 +276,24 @@ def a_view_takes_on_conflict(cwd):
         equal(s.do("SELECT * FROM t"), [["1", "7", "one"]])
 
 
+@test
+def an_extension_that_looks_at_plans_finds_them(cwd):
+    with fresh()() as s:
+        s.do("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        s.do("INSERT INTO t VALUES (1, 'one')")
+        for before in ("", "BEGIN;"):
+            told = printed(s, f"""LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0;
+                SET auto_explain.log_level = warning; SET auto_explain.log_triggers = on; {before}
+                UPDATE t SET a = a || '.' WHERE id = 1; SELECT a FROM t WHERE id = 1; COMMIT""")
+            contains(told, "Update on t")
+            contains(told, "Foreign Scan on t")
+        equal(s.one("SELECT a FROM t"), "one..")
+        # Loaded in the middle of a session, in which a statement has run without its plan.
+        contains(printed(s, """INSERT INTO t VALUES (2, 'two'); LOAD 'auto_explain'; SET auto_explain.log_level = warning;
+            SET auto_explain.log_min_duration = 0; DELETE FROM t WHERE id = 2"""), "Delete on t")
+        equal(s.do("SELECT a FROM t"), [["one.."]])
+
+
 try:
     main(missing())
 finally:
