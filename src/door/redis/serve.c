@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "door/redis/acl/subcommand.h"
@@ -358,7 +359,7 @@ client_begin_op(struct client *c, const struct unit *unit)
 }
 
 static void
-batch_run(struct batch *b)
+batch_run_units(struct batch *b)
 {
 	struct client *c = b->client;
 	struct job job = { .client = c,
@@ -368,8 +369,6 @@ batch_run(struct batch *b)
 			   .lane = { .lanes = b->lanes },
 			   .out = &c->out };
 
-	if (!b->count)
-		return;
 	client_begin_op(c, b->units);
 	client_wait_pause(c, b->units, b->count, b);
 	while (job.done < job.count && c->end == CLIENT_GOES_ON) {
@@ -393,6 +392,14 @@ batch_run(struct batch *b)
 	b->reads = true;
 	if (c->out.len > SENT_BYTES)
 		client_send(c);
+}
+
+/* A job is large, and mostly there is nothing to be run: it is not even made then. */
+static inline void
+batch_run(struct batch *b)
+{
+	if (b->count)
+		batch_run_units(b);
 }
 
 static enum status
@@ -475,7 +482,7 @@ check_admitted(struct request_call *q)
 	struct err err;
 	enum status status;
 
-	err.text[0] = '\0'; /* the rest of it is written only by a refusal */
+	err_clear(&err);
 	status = visit_admit(&q->client->entry, &err);
 	if (status == STATUS_OK)
 		return true;
@@ -972,9 +979,10 @@ static size_t
 serve_input(struct batch *b, struct str in)
 {
 	struct client *c = b->client;
-	struct err err = { 0 };
+	struct err err;
 	size_t at = 0;
 
+	err_clear(&err);
 	c->request.bulk_bytes = atomic_load_explicit(&c->redis->bulk_bytes, memory_order_relaxed);
 	while (c->end == CLIENT_GOES_ON && at < in.len) {
 		struct str rest = str_skip(in, at);

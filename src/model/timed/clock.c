@@ -49,7 +49,19 @@ void
 timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 	   const struct timed_clock *clock, struct err *err)
 {
-	*t = (struct timed){ .tx = tx, .db = db, .clock = clock, .err = err };
+	const size_t behind_buckets = offsetof(struct timed, state.count);
+
+	/*
+	 * The buckets of a history and the bytes of `checked` are most of it. How many of them mean
+	 * anything is told by counts, which are cleared.
+	 */
+	memset(t, 0, offsetof(struct timed, state));
+	memset((char *)t + behind_buckets, 0, offsetof(struct timed, checked) - behind_buckets);
+	t->checked_len = 0;
+	t->tx = tx;
+	t->db = db;
+	t->clock = clock;
+	t->err = err;
 }
 
 enum status

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/hash.h"
 #include "base/metric.h"
 #include "base/rand.h"
@@ -122,12 +123,11 @@ struct group {
 	struct arena *arena;
 	struct arena_mark mark;
 	struct catalog_cache *cache;
-	struct txn x;
-	struct err err;
 	bool reads;
 	struct kv_lanes lanes;
 	size_t limit;        /* units of the next transaction */
 	bool serves;         /* it also runs commands of clients that wait for what it brings */
+	bool has_txn;        /* `x` is one: an attempt has begun */
 	struct job *claimed; /* jobs of those, by `next_claimed` */
 
 	/* Of the attempt under way. */
@@ -137,7 +137,20 @@ struct group {
 	bool stopped;
 	/* The link behind the last effect whose waiting clients were served. */
 	struct effect **looked;
+
+	/* Two kilobytes, which group_init() leaves to the attempts. `x`: if has_txn. */
+	struct err err;
+	struct txn x;
 };
+
+static void
+group_init(struct group *g, struct redis *r, struct job *first, struct arena *arena)
+{
+	memset(g, 0, offsetof(struct group, err));
+	g->redis = r;
+	g->first = first;
+	g->arena = arena;
+}
 
 static bool
 unit_is_data(const struct unit *u)
@@ -562,7 +575,7 @@ group_ask_ahead(struct group *g)
 	for (const struct job *j = g->first; j && more; j = group_next(j))
 		for (size_t i = j->done; more && i < j->count && !j->blocked && !j->full; i++)
 			more = group_ask_unit(g, j, &j->units[i], &left);
-	g->err = (struct err){ 0 };
+	err_clear(&g->err);
 }
 
 static enum status
@@ -571,9 +584,11 @@ group_body(struct kv_tx *tx, void *arg)
 	struct group *g = arg;
 	enum status status = STATUS_OK;
 
-	txn_fini(&g->x);
+	if (g->has_txn)
+		txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
 	txn_init(&g->x, g->redis, tx, g->cache, g->arena, &g->err);
+	g->has_txn = true;
 	/* A transaction that is others', too, ends without waiting for any of them. */
 	if (g->reads && !group_next(g->first))
 		kv_tx_set_memory(tx, g->first->client->part, 0);
@@ -742,7 +757,7 @@ group_run(struct group *g)
 	while (!group_is_done(g)) {
 		enum status status;
 
-		g->err = (struct err){ 0 };
+		err_clear(&g->err);
 		group_begin(g);
 		metric_add(&transactions, 1);
 		status = g->reads ? kv_run_read(g->redis->config.store, group_body, g, &g->err)
@@ -755,7 +770,8 @@ group_run(struct group *g)
 			group_settle_failure(g, status);
 		}
 	}
-	txn_fini(&g->x);
+	if (g->has_txn)
+		txn_fini(&g->x);
 	arena_reset(g->arena, g->mark);
 	effects_release(g->redis, g->claimed);
 	catalog_caches_give(&g->redis->caches, g->cache);
@@ -768,13 +784,10 @@ group_run(struct group *g)
 static void
 job_lead(struct redis *r, struct job *job, struct arena *arena)
 {
-	struct group g = {
-		.redis = r,
-		.first = job,
-		.arena = arena,
-		.lanes = { .of = &r->queue, .which = lanes_of_group(&job->lane) },
-	};
+	struct group g;
 
+	group_init(&g, r, job, arena);
+	g.lanes = (struct kv_lanes){ .of = &r->queue, .which = lanes_of_group(&job->lane) };
 	group_run(&g);
 	lanes_leave(&r->queue, &job->lane, g.lanes.which);
 }
@@ -873,14 +886,11 @@ job_begin_answers(struct job *job)
 static void
 job_read(struct redis *r, struct job *job, struct arena *arena)
 {
-	struct group g = {
-		.redis = r,
-		.first = job,
-		.arena = arena,
-		.reads = true,
-		.lanes = { .which = UINT64_MAX },
-	};
+	struct group g;
 
+	group_init(&g, r, job, arena);
+	g.reads = true;
+	g.lanes.which = UINT64_MAX;
 	group_run(&g);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "door/redis/txn/stage.h"
 
+#include "base/err_clear.h"
 #include "base/metric.h"
 #include "door/redis/txn/redis_int.h"
 
@@ -85,7 +86,7 @@ stage_value(struct redis *r, struct job *job, struct arena *arena, struct err *e
 void
 stage_drop_all(struct redis *r, struct job *job, struct arena *arena)
 {
-	struct err ignored = { 0 };
+	struct err ignored;
 
 	for (const struct timed_stage *s = stage_first(job); s; s = s->next) {
 		struct stage_run run = { .redis = r,
@@ -95,6 +96,7 @@ stage_drop_all(struct redis *r, struct job *job, struct arena *arena)
 					 .arena = arena,
 					 .err = &ignored };
 
+		err_clear(&ignored);
 		/* What cannot be dropped now goes when its time has come. */
 		(void)!stage_transact(&run);
 	}

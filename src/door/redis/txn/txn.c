@@ -1,5 +1,6 @@
 #include "door/redis/txn/txn.h"
 
+#include "base/err_clear.h"
 #include "base/hash.h"
 #include "base/steady.h"
 #include "door/redis/acl/subcommand.h"
@@ -66,6 +67,7 @@ txn_forget(struct txn *x)
 	}
 	x->looked_for = 0;
 	x->slots_used = 0;
+	x->slots_set = 0;
 	if (x->items.count)
 		hash_table_clear(&x->items);
 	x->cache = NULL; /* it does not know what this transaction has done */
@@ -97,13 +99,14 @@ static enum status
 txn_open_db(struct txn *x, unsigned db, bool writes)
 {
 	struct txn_db *d = arena_alloc(x->arena, sizeof(*d));
-	struct err ignored = { 0 };
 	char text[TXN_NAME_BYTES];
 	struct str name = txn_db_name(db, text);
+	struct err ignored;
 	enum status status;
 
 	if (!d)
 		return STATUS_LIMIT;
+	err_clear(&ignored);
 	status = catalog_open(x->tx, x->cache, CATALOG_SPACE_REDIS, name, &d->db, &ignored);
 	if (status == STATUS_NOT_FOUND && writes) {
 		TRY(timed_items_create(x->tx, name, x->err));
@@ -266,6 +269,19 @@ chain_find(struct hash_entry *e, uint64_t hash, unsigned db, struct str key)
 	return NULL;
 }
 
+static unsigned
+slot_of(uint64_t hash)
+{
+	return (unsigned)(hash >> 48) % TXN_SLOTS;
+}
+
+/* The first entry of the slot's chain; NULL: it has none. */
+static struct hash_entry *
+slot_chain(const struct txn *x, unsigned slot)
+{
+	return x->slots_set & UINT64_C(1) << slot ? x->slots[slot] : NULL;
+}
+
 static struct txn_item *
 item_find(struct txn *x, unsigned db, struct str key)
 {
@@ -275,7 +291,7 @@ item_find(struct txn *x, unsigned db, struct str key)
 	if (!x->slots_used)
 		return NULL;
 	hash = hash_quick(key);
-	i = chain_find(x->slots[(hash >> 48) % TXN_SLOTS], hash, db, key);
+	i = chain_find(slot_chain(x, slot_of(hash)), hash, db, key);
 	if (i || !x->items.count)
 		return i;
 	hash = hash_keyed(db, key);
@@ -285,18 +301,18 @@ item_find(struct txn *x, unsigned db, struct str key)
 static enum status
 item_keep(struct txn *x, struct txn_item *i)
 {
-	struct hash_entry *e = &i->entry, **slot;
+	struct hash_entry *e = &i->entry;
+	unsigned slot;
 
 	if (x->slots_used == TXN_SLOTS) {
 		e->hash = hash_keyed(i->db, i->item.key);
 		return hash_table_add(&x->items, e) ? STATUS_OK : STATUS_NOMEM;
 	}
-	if (!x->slots_used)
-		memset(x->slots, 0, sizeof(x->slots));
 	e->hash = hash_quick(i->item.key);
-	slot = &x->slots[(e->hash >> 48) % TXN_SLOTS];
-	e->next = *slot;
-	*slot = e;
+	slot = slot_of(e->hash);
+	e->next = slot_chain(x, slot);
+	x->slots[slot] = e;
+	x->slots_set |= UINT64_C(1) << slot;
 	x->slots_used++;
 	return STATUS_OK;
 }

@@ -108,6 +108,7 @@ struct txn {
 	 * hash will do there; the table's is one that no client knows.
 	 */
 	size_t slots_used;
+	uint64_t slots_set; /* a bit for each slot that has any */
 	struct hash_table items;
 	struct effect *effects;
 	struct effect **effects_end;
@@ -118,9 +119,11 @@ struct txn {
 	bool met_expired;     /* a command that reads has met an item that is not removed yet */
 	/* The soonest expiry that it has written in databases that it has closed; 0: none. */
 	uint64_t soonest_ms;
-	/* The last member. It is cleared for the first item and means nothing before that. */
+	/* The last member. Those without a bit in slots_set mean nothing. */
 	struct hash_entry *slots[TXN_SLOTS];
 };
+
+_Static_assert(TXN_SLOTS == 64, "slots_set has a bit for each");
 
 void txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	      struct arena *arena, struct err *err);
