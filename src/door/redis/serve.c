@@ -1083,7 +1083,10 @@ serve_no_input(struct client *c)
 	return false;
 }
 
-/* Serves what is there. False: the connection ends. */
+/*
+ * Serves what is there, and waits for more once there is no further request. False: the connection
+ * ends.
+ */
 static bool
 serve_turn(struct client *c)
 {
@@ -1105,11 +1108,12 @@ serve_turn(struct client *c)
 	if (client_consume(c, in, served) != STATUS_OK)
 		return serve_no_input(c);
 	clients_leave(&c->entry);
-	if (served)
+	/* More has come meanwhile, or what was served was the last. */
+	if (served && (net_stream_has_input(c->stream) || net_stream_is_leaving(c->stream)))
 		return true;
 	if (ended)
 		return false;
-	return serve_rest(c, in.len > 0);
+	return serve_rest(c, in.len > served);
 }
 
 bool
