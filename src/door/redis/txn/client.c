@@ -338,9 +338,14 @@ client_flush_push(struct client *c)
 	pthread_mutex_lock(&c->entry.lock);
 	/* Its fiber writes one thing at a time, and has counted that off when it was written. */
 	assert(!c->unread.flying_bytes && !c->unread.answer_bytes);
+	if (!c->entry.pending) {
+		assert(!c->push.len && !c->unread.waiting_bytes);
+		pthread_mutex_unlock(&c->entry.lock);
+		return STATUS_OK;
+	}
 	mine = c->push;
 	bytes = c->unread.waiting_bytes;
-	assert(mine.len || !bytes);
+	assert(mine.len);
 	c->push = BUF_INIT_OF(CLIENT_PUSH_BYTES, &c->push_part);
 	c->unread.waiting_bytes = 0;
 	c->entry.pending = false;
@@ -350,7 +355,7 @@ client_flush_push(struct client *c)
 	 */
 	c->unread.flying_bytes = bytes;
 	pthread_mutex_unlock(&c->entry.lock);
-	return mine.len ? client_write_messages(c, &mine, bytes) : STATUS_OK;
+	return client_write_messages(c, &mine, bytes);
 }
 
 enum status
