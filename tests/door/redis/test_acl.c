@@ -406,6 +406,36 @@ parts_of_a_selector_may_be_arguments(void **state)
 	arena_free(arena);
 }
 
+/* What is known of one key must be what a look at all places finds. */
+static void
+calls_of_one_key_name_it_where_all_keys_are_looked_for(void **state)
+{
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct str argv[] = { STR("x"), STR("1"), STR("b"), STR("1"), STR("d"), STR("e") };
+	size_t seen = 0;
+
+	(void)state;
+	assert_non_null(arena);
+	for (size_t i = 0; i < command_count; i++) {
+		const struct command *command = &command_table[i];
+
+		for (size_t argc = 1; argc <= sizeof(argv) / sizeof(argv[0]); argc++) {
+			size_t *places, count;
+
+			if (!command_has_one_key(command, argc))
+				continue;
+			arena_clear(arena);
+			assert_int_equal(command_keys(command, argv, argc, arena, &places, &count),
+					 STATUS_OK);
+			assert_int_equal(count, 1);
+			assert_int_equal(places[0], command->first_key);
+			seen++;
+		}
+	}
+	assert_true(seen > command_count);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -421,6 +451,7 @@ main(void)
 		cmocka_unit_test(keys_and_channels_are_checked_behind_the_command),
 		cmocka_unit_test(rights_to_a_key_are_those_that_the_call_needs),
 		cmocka_unit_test(what_cannot_be_checked_is_denied),
+		cmocka_unit_test(calls_of_one_key_name_it_where_all_keys_are_looked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

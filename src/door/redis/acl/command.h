@@ -206,6 +206,16 @@ MUST_USE enum status command_keys(const struct command *command, const struct st
 				  size_t argc, struct arena *arena, size_t **ret,
 				  size_t *ret_count);
 
+/* True if the call's only key is the argument at `first_key`, as that of most commands is. */
+static inline bool
+command_has_one_key(const struct command *command, size_t argc)
+{
+	const unsigned others = COMMAND_CONTAINER | COMMAND_MOVABLE_KEYS | COMMAND_PUBSUB;
+
+	return command->first_key > 0 && command->last_key == command->first_key &&
+	       (size_t)command->first_key < argc && !(command->flags & others);
+}
+
 /* True if that is a number of arguments that is meant by an arity, as in struct command. */
 static inline bool
 command_arity_takes(int arity, size_t argc)

@@ -52,6 +52,11 @@ call_lanes(const struct command *command, const struct str *argv, size_t argc, u
 	*ret_key = 0;
 	if (command->flags & COMMAND_ALL_KEYS)
 		return UINT64_MAX;
+	if (command_has_one_key(command, argc)) {
+		*ret_key = run_key(db, argv[command->first_key]);
+		*ret_count = 1;
+		return lanes_of_key(*ret_key);
+	}
 	if (command_keys(command, argv, argc, arena, &places, &count) != STATUS_OK)
 		return 0; /* it will be refused */
 	for (size_t i = 0; i < count; i++) {
@@ -262,7 +267,7 @@ group_run_exec(struct group *g, struct job *job, struct unit *u)
 }
 
 static enum status
-unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
+group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 {
 	size_t from = job->out->len;
 
@@ -280,20 +285,6 @@ unit_run(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
 	if (u->muted)
 		job->out->len = from;
 	return STATUS_OK;
-}
-
-/*
- * The group's fiber runs commands of several clients. While it runs this one, it works for the
- * client who has sent it. That client waits, so nobody else uses its operation.
- */
-static enum status
-group_run_unit(struct group *g, struct job *job, struct unit *u, bool *ret_blocks)
-{
-	struct ops_op *before = wanted_work_for(&job->client->entry.op);
-	enum status status = unit_run(g, job, u, ret_blocks);
-
-	(void)wanted_work_for(before);
-	return status;
 }
 
 /* Counts a command, whose answer is in the buffer of the job unless it is muted. */
@@ -367,12 +358,23 @@ group_add_lanes(struct group *g, uint64_t lanes)
 }
 
 /*
+ * The group's fiber runs commands of several clients. While it runs those of a job, it works for
+ * the client who has sent them. That client waits, so nobody else uses its operation.
+ */
+static struct ops_op *
+group_work_for(const struct job *job)
+{
+	return wanted_work_for(&job->client->entry.op);
+}
+
+/*
  * Runs the unit of a job that the group has claimed, in the attempt under way. If that succeeds,
  * the job waits still (`waits`), or has its answer (`end` is 1).
  */
 static enum status
 group_serve(struct group *g, struct job *job)
 {
+	struct ops_op *before;
 	enum status status;
 
 	/* Its client's fiber is in effects_withdraw(), and waits for one command, which blocks. */
@@ -387,7 +389,9 @@ group_serve(struct group *g, struct job *job)
 	budget_forgive(job->out->part);
 	job->client->saw_other = false;
 	g->x.stages = (struct timed_stages){ 0 };
+	before = group_work_for(job);
 	status = group_run_unit(g, job, job->units, &job->waits);
+	(void)wanted_work_for(before);
 	g->serve_failed = status != STATUS_OK;
 	if (status == STATUS_OK && !job->waits)
 		job->end = 1;
@@ -447,7 +451,7 @@ group_is_stale_for(const struct group *g, const struct unit *u)
 }
 
 static enum status
-group_run_job(struct group *g, struct job *job)
+group_run_units(struct group *g, struct job *job)
 {
 	while (job->end < job->count && !g->stopped) {
 		bool blocks;
@@ -482,6 +486,16 @@ group_run_job(struct group *g, struct job *job)
 		TRY(group_serve_waiting(g));
 	}
 	return STATUS_OK;
+}
+
+static enum status
+group_run_job(struct group *g, struct job *job)
+{
+	struct ops_op *before = group_work_for(job);
+	enum status status = group_run_units(g, job);
+
+	(void)wanted_work_for(before);
+	return status;
 }
 
 /* Nothing of the attempt under way has happened. */
