@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -197,6 +198,36 @@ numbers_are_read_and_written_as_in_redis(void **state)
 }
 
 static void
+scores_of_digits_alone_are_what_strtod_makes_of_them(void **state)
+{
+	static const char *const texts[] = {
+		"0",
+		"7",
+		"00",
+		"042",
+		"999999999999999",
+		"9007199254740993",
+		"000000000000000000001",
+		"-0",
+		"-5",
+		"1e3",
+		"0x10",
+		"12345678901234567890123",
+		"1.50",
+		"+1",
+		"9.e0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		double wanted = strtod(texts[i], NULL), d;
+
+		assert_true(number_read_double(str_from_cstr(texts[i]), &d));
+		assert_memory_equal(&d, &wanted, sizeof(d)); /* -0 is another one than 0 */
+	}
+}
+
+static void
 answers_are_those_of_their_version(void **state)
 {
 	struct buf out = BUF_INIT(4096);
@@ -248,6 +279,7 @@ main(void)
 		cmocka_unit_test(patterns_match_as_in_redis),
 		cmocka_unit_test(a_pattern_of_many_stars_ends_soon),
 		cmocka_unit_test(numbers_are_read_and_written_as_in_redis),
+		cmocka_unit_test(scores_of_digits_alone_are_what_strtod_makes_of_them),
 		cmocka_unit_test(answers_are_those_of_their_version),
 		cmocka_unit_test(a_header_is_put_in_front_of_what_it_counts),
 	};

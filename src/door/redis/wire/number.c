@@ -9,6 +9,7 @@
 enum {
 	READ_BYTES = 512, /* a longer text is no number: the largest double has 309 digits */
 	EXACT_INTEGER_BITS = 53,
+	EXACT_DIGITS = 15, /* of an integer that a double has as it is */
 };
 
 bool
@@ -36,6 +37,23 @@ number_copy(struct str s, char buf[static READ_BYTES])
 	return true;
 }
 
+/* The number of a few digits alone, as most scores are; false: it has to be read as others. */
+static bool
+number_read_digits(struct str s, double *ret)
+{
+	int64_t n = 0;
+
+	if (!s.len || s.len > EXACT_DIGITS)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] < '0' || s.ptr[i] > '9')
+			return false;
+		n = 10 * n + (s.ptr[i] - '0');
+	}
+	*ret = (double)n;
+	return true;
+}
+
 bool
 number_read_double(struct str s, double *ret)
 {
@@ -43,6 +61,8 @@ number_read_double(struct str s, double *ret)
 	char *end;
 	double d;
 
+	if (number_read_digits(s, ret))
+		return true;
 	if (!number_copy(s, buf))
 		return false;
 	errno = 0;

@@ -81,6 +81,12 @@ request_quick_number(const struct request *r, struct str in, char mark, int64_t 
 
 	if (at == end || *at != mark)
 		return false;
+	/* Mostly one digit. */
+	if (end - at >= 4 && at[2] == '\r' && at[3] == '\n' && (unsigned)(at[1] - '0') <= 9) {
+		*ret = at[1] - '0';
+		*ret_next = r->at + 4;
+		return true;
+	}
 	for (at = first; at < end && *at >= '0' && *at <= '9'; at++) {
 		if (at - first == QUICK_DIGITS)
 			return false;

@@ -42,6 +42,12 @@ number_take(struct str *rest, uint64_t *ret)
 {
 	uint64_t n = 0;
 
+	/* Nearly all are short. */
+	if (rest->len && !(rest->ptr[0] & NUMBER_MORE)) {
+		*ret = (uint8_t)rest->ptr[0];
+		*rest = str_skip(*rest, 1);
+		return true;
+	}
 	for (unsigned bits = 0; rest->len && bits < NUMBER_MOST_BITS; bits += NUMBER_BITS) {
 		uint8_t byte = (uint8_t)rest->ptr[0];
 
