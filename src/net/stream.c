@@ -611,7 +611,7 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 	struct event *events[] = { NULL, &session->progress, &session->stopping, other };
 	size_t count = other ? 4 : 3;
 	uint64_t begun_ns = clock_mono_ns();
-	uint64_t patience_ns = clock_after_ms(NET_STREAM_PATIENCE_MS);
+	uint64_t patience_ns = begun_ns + NET_STREAM_PATIENCE_MS * CLOCK_NS_PER_MS;
 
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
 	event_init(&session->progress);

@@ -319,9 +319,9 @@ client_wait_pause(struct client *c, const struct unit *units, size_t count, cons
 
 	while (c->end == CLIENT_GOES_ON) {
 		uint64_t until = atomic_load(&r->paused_until_ns);
-		uint64_t look = clock_after_ms(IDLE_LOOK_MS);
+		uint64_t look;
 
-		if (clock_mono_ns() >= until)
+		if (!until || clock_mono_ns() >= until)
 			break;
 		if (atomic_load(&r->paused_writes_only)) {
 			if (!asked)
@@ -340,6 +340,7 @@ client_wait_pause(struct client *c, const struct unit *units, size_t count, cons
 		}
 		counted = true;
 		client_send(c);
+		look = clock_after_ms(IDLE_LOOK_MS);
 		(void)client_wait(c, false, until < look ? until : look);
 		if (visit_check_waiting(&c->entry) != STATUS_OK)
 			c->end = CLIENT_ENDS;
@@ -1064,7 +1065,8 @@ serve_rest(struct client *c, bool half)
 		return false;
 	if (net_stream_has_input(c->stream))
 		return true;
-	return clock_mono_ns() < idle_deadline(c);
+	until = idle_deadline(c);
+	return until == UINT64_MAX || clock_mono_ns() < until;
 }
 
 /*
