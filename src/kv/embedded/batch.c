@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <endian.h>
 
+#include "base/err_clear.h"
 #include "kv/embedded/batch.h"
 #include "kv/embedded/gaps.h"
 #include "kv/embedded/kept.h"
@@ -39,7 +40,7 @@ batch_begin(struct batch *b, uint64_t version)
 	assert(version > b->version);
 	b->version = version;
 	b->order = 0;
-	b->err = (struct err){ 0 };
+	err_clear(&b->err);
 	memcpy(b->metadata, b->store->versions.metadata, sizeof(b->metadata));
 	rocksdb_writebatch_clear(b->writes);
 	arena_clear(b->arena);

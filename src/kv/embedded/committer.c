@@ -33,6 +33,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/thread.h"
@@ -399,7 +400,7 @@ committer_make_batch(struct committer *c, struct emb_tx *txs, const rocksdb_writ
 	/* This thread has set it, so it need not ask under the lock. */
 	assert(txs && c->store->queue.busy);
 	committer_reach(EMB_STEP_TAKEN);
-	c->batch.err = (struct err){ 0 };
+	err_clear(&c->batch.err);
 	status = emb_reopen_refuse(c->store, &c->batch.err);
 	if (status == STATUS_OK)
 		status = committer_resolve(c, txs, &accepted);
