@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/metric.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/client.h"
@@ -426,6 +427,24 @@ may_run_again(const struct call *c, enum status status)
 }
 
 /*
+ * Clears a call but for what is most of it: the values of arguments that are not given, and what is
+ * behind the end of its error's text.
+ */
+static void
+call_clear(struct call *c)
+{
+	const size_t behind_args = offsetof(struct call, collation);
+	const size_t behind_err = offsetof(struct call, code);
+
+	memset(c, 0, offsetof(struct call, args));
+	for (size_t i = 0; i < COMMAND_ARGS; i++)
+		c->args[i].given = false;
+	memset((char *)c + behind_args, 0, offsetof(struct call, err) - behind_args);
+	err_clear(&c->err);
+	memset((char *)c + behind_err, 0, sizeof(*c) - behind_err);
+}
+
+/*
  * Runs the command of a call that begins here, again and again while it may have more memory than
  * in its last attempt, of which nothing is left meanwhile.
  */
@@ -440,15 +459,16 @@ run_attempts(struct request *q, struct call *c, const struct command *command,
 	size_t asked = 0;
 
 	for (;;) {
-		*c = (struct call){ .mongo = client->mongo,
-				    .client = client,
-				    .command = command,
-				    .msg = &q->msg,
-				    .body = q->msg.body,
-				    .reply = &q->reply,
-				    .arena = net_stream_arena(client->stream),
-				    .began_ns = began_ns,
-				    .exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED };
+		call_clear(c);
+		c->mongo = client->mongo;
+		c->client = client;
+		c->command = command;
+		c->msg = &q->msg;
+		c->body = q->msg.body;
+		c->reply = &q->reply;
+		c->arena = net_stream_arena(client->stream);
+		c->began_ns = began_ns;
+		c->exhaust = q->msg.flags & WIRE_EXHAUST_ALLOWED;
 		if (q->op == WIRE_OP_QUERY)
 			c->db = STR("admin");
 		budget_forgive(&session->part);
@@ -533,11 +553,12 @@ static bool
 check_limits(struct request *q, const struct command *command)
 {
 	struct clients_entry *entry = &q->client->entry;
-	struct err err = { 0 };
+	struct err err;
 	enum status status;
 
 	if (command && command->run == mongo_run_hello)
 		return visit_admit_always(entry) == STATUS_OK;
+	err_clear(&err);
 	status = visit_admit(entry, &err);
 	if (status != STATUS_OK)
 		refuse_for_limits(q, &err, status);
@@ -549,9 +570,10 @@ serve_msg(struct request *q)
 {
 	struct bson_element first = { 0 };
 	const struct command *command;
-	struct err err = { 0 };
 	struct bson_iter i;
+	struct err err;
 
+	err_clear(&err);
 	if (check_documents(&q->msg, &err) != STATUS_OK) {
 		answer_begin(q, 0);
 		answer_failure(q, MONGO_INVALID_BSON, err.text);

@@ -82,6 +82,16 @@ struct find {
 	struct buf place;       /* behind the row that was given last */
 };
 
+/* The query is kilobytes, which query_open() sets. */
+static void
+find_init(struct find *f)
+{
+	const size_t behind_query = offsetof(struct find, projection);
+
+	f->query.call = NULL;
+	memset((char *)f + behind_query, 0, sizeof(*f) - behind_query);
+}
+
 /* How many documents of the query are wanted, those that are skipped too; 0: all. */
 static uint64_t
 find_most(const struct find *f)
@@ -541,10 +551,12 @@ enum status
 mongo_run_find(struct call *c)
 {
 	struct call_mark mark = call_mark(c);
-	struct find f = { 0 };
-	enum status status = find_run(c, &f);
+	enum status status;
+	struct find f;
 	struct str ns;
 
+	find_init(&f);
+	status = find_run(c, &f);
 	find_close(&f);
 	if (status == STATUS_OK || c->code != MONGO_NOT_ON_VIEW)
 		return status;
@@ -652,11 +664,12 @@ enum status
 mongo_run_get_more(struct call *c)
 {
 	struct cursor *cursor;
-	struct find f = { 0 };
 	enum status status;
+	struct find f;
 	struct str ns;
 	int64_t id;
 
+	find_init(&f);
 	if (c->first.type != BSON_INT64)
 		return call_type_mismatch(c, &c->first, "type 'long'", "getMore.getMore");
 	id = bson_integer(&c->first);

@@ -598,5 +598,5 @@ plan_walk_close(struct plan_walk *w)
 	arena_free(w->arena);
 	buf_release(&w->place);
 	buf_release(&w->passed);
-	*w = (struct plan_walk){ 0 };
+	w->plan = NULL;
 }

@@ -439,5 +439,6 @@ query_close(struct query *q)
 	buf_release(&q->ahead.place);
 	mql_batch_fini(&q->ahead.batch);
 	arena_free(q->arena);
-	*q = (struct query){ 0 };
+	q->walks = false;
+	q->call = NULL;
 }
