@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/metric.h"
 #include "door/cql/conn/request.h"
 #include "door/cql/flight.h"
@@ -613,24 +614,29 @@ answer(struct cql_request *r, size_t from, enum status status)
 		c->ends = true;
 }
 
-static struct cql_request
-request_of(struct cql_client *c, const struct input_frame *f, struct arena *arena, struct buf *out,
-	   struct ops_op *op)
+/* Begins a request in place. Bytes behind the end of its error's text are not set. */
+static void
+request_init(struct cql_request *r, struct cql_client *c, const struct input_frame *f,
+	     struct arena *arena, struct buf *out, struct ops_op *op)
 {
+	const size_t behind_err = offsetof(struct cql_request, more);
 	const struct frame_header *h = &f->header;
 	bool is_statement = h->opcode == FRAME_QUERY || h->opcode == FRAME_EXECUTE;
 
 	metric_add(&requests, !f->again);
-	return (struct cql_request){ .door = c->door,
-				     .client = c,
-				     .header = *h,
-				     .admitted = f->admitted,
-				     .arena = arena,
-				     .out = out,
-				     .answer = FRAME_RESULT,
-				     .class = is_statement ? CQL_CLASS_OTHER : CQL_CLASS_CONNECTION,
-				     .op = op,
-				     .began_ns = clock_mono_ns() };
+	memset(r, 0, offsetof(struct cql_request, err));
+	err_clear(&r->err);
+	memset((char *)r + behind_err, 0, sizeof(*r) - behind_err);
+	r->door = c->door;
+	r->client = c;
+	r->header = *h;
+	r->admitted = f->admitted;
+	r->arena = arena;
+	r->out = out;
+	r->answer = FRAME_RESULT;
+	r->class = is_statement ? CQL_CLASS_OTHER : CQL_CLASS_CONNECTION;
+	r->op = op;
+	r->began_ns = clock_mono_ns();
 }
 
 static void
@@ -638,10 +644,11 @@ serve_frame(struct cql_client *c, const struct input_frame *f)
 {
 	struct arena *arena = net_stream_arena(c->stream);
 	struct arena_mark mark = arena_mark(arena);
-	struct cql_request r = request_of(c, f, arena, &c->out, &c->entry.op);
+	struct cql_request r;
 	enum status status;
 	size_t from;
 
+	request_init(&r, c, f, arena, &c->out, &c->entry.op);
 	r.q = (struct cql){ .arena = arena, .err = &r.err };
 	buf_clear(&c->out);
 	from = frame_begin(&c->out, f->header.version, f->header.stream, FRAME_RESULT);
@@ -757,7 +764,7 @@ new_flight(struct cql_client *c, const struct input_frame *f)
 
 	if (!fl)
 		return NULL;
-	fl->r = request_of(c, f, NULL, &fl->out, &fl->op);
+	request_init(&fl->r, c, f, NULL, &fl->out, &fl->op);
 	fl->r.flight = fl;
 	return fl;
 }

@@ -17,7 +17,6 @@ enum {
 /* Going through the rows of a table. */
 struct reading {
 	struct select *s;
-	struct timed timed;
 	struct page at;   /* where it is */
 	struct buf place; /* of a scan, behind the last row */
 	/* With an index: the one in front of the entry whose partition is read. */
@@ -25,6 +24,7 @@ struct reading {
 	struct buf state; /* of the next page; empty: there is none */
 	bool resumes;     /* at.token is the one of the row before */
 	struct ahead ahead;
+	struct timed timed; /* of the transaction: set when that has begun */
 };
 
 /* ---- Pages ---- */
@@ -627,12 +627,14 @@ enum status
 select_run(struct run *run, const struct params *p)
 {
 	struct select s;
-	struct reading r = { .s = &s,
-			     .place = BUF_SHORT(PAGE_PLACE_BYTES),
-			     .before = BUF_SHORT(TABLE_PLACE_BYTES),
-			     .state = BUF_SHORT(PAGE_STATE_BYTES) };
+	struct reading r;
 	enum status status = select_begin(&s, run);
 
+	memset(&r, 0, offsetof(struct reading, timed)); /* which is a kilobyte */
+	r.s = &s;
+	r.place = BUF_SHORT(PAGE_PLACE_BYTES);
+	r.before = BUF_SHORT(TABLE_PLACE_BYTES);
+	r.state = BUF_SHORT(PAGE_STATE_BYTES);
 	if (status == STATUS_OK)
 		status = run_bind(run);
 	if (status == STATUS_OK)
