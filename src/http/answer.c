@@ -160,6 +160,23 @@ answer_is_plain(struct str s)
 	       !memchr(s.ptr, '\0', s.len);
 }
 
+/* A byte in each of the eight of a word. */
+#define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/*
+ * True if each byte of the word is a visible ASCII character other than the colon. The first term
+ * has the high bit of a byte that is none of ASCII, the second of one below '!' (or behind such a
+ * one), the others of a byte that is 0x7f, or a colon, likewise.
+ */
+static bool
+answer_is_name_word(uint64_t word)
+{
+	uint64_t del = word ^ EIGHT(0x7f), colon = word ^ EIGHT(':');
+	uint64_t wrong = word | (word - EIGHT('!')) | (del - EIGHT(1)) | (colon - EIGHT(1));
+
+	return !(wrong & EIGHT(0x80));
+}
+
 /* True if `s` is not empty and consists of visible ASCII characters other than the colon. */
 static bool
 answer_is_name(struct str s)
@@ -168,8 +185,14 @@ answer_is_name(struct str s)
 		['!' ... ':' - 1] = true,
 		[':' + 1 ... '~'] = true,
 	};
+	size_t i = 0;
 
-	for (size_t i = 0; i < s.len; i++)
+	for (uint64_t word; s.len - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s.ptr + i, sizeof(word));
+		if (!answer_is_name_word(word))
+			return false;
+	}
+	for (; i < s.len; i++)
 		if (!allowed[(uint8_t)s.ptr[i]])
 			return false;
 	return s.len > 0;
@@ -284,10 +307,21 @@ http_bytes_out(const struct http_exchange *x)
 static void
 answer_put_header(struct buf *out, struct str name, struct str value)
 {
-	buf_append_str(out, name);
-	buf_append_str(out, STR(": "));
-	buf_append_str(out, value);
-	buf_append_str(out, STR("\r\n"));
+	char *to;
+
+	if (!buf_reserve(out, name.len + value.len + 4))
+		return;
+	to = out->ptr + out->len;
+	memcpy(to, name.ptr, name.len);
+	to += name.len;
+	*to++ = ':';
+	*to++ = ' ';
+	if (value.len)
+		memcpy(to, value.ptr, value.len);
+	to += value.len;
+	*to++ = '\r';
+	*to++ = '\n';
+	out->len = (size_t)(to - out->ptr);
 }
 
 /* Returns the current time as the Date header writes it. */

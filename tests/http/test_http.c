@@ -111,6 +111,13 @@ answer_oddly(struct http_exchange *x, struct str path)
 	if (str_eq(path, STR("/inject"))) {
 		http_set_header(x, STR("X-Evil"), STR("a\r\nSet-Cookie: b"));
 		s = http_send(x, STR("secret"));
+	} else if (str_starts_with(path, STR("/name/"))) {
+		char name[] = "X-A-Name-Of-Sixteen";
+		size_t at = path.len == 10 ? 3 : 17; /* within the first eight bytes, or the rest */
+
+		(void)str_from_hex(str_of(path.ptr + 6, 2), name + at);
+		http_set_header(x, str_from_cstr(name), STR("a"));
+		s = http_send(x, STR("ok"));
 	} else if (str_eq(path, STR("/headers"))) {
 		http_set_header(x, STR("ETag"), STR("\"1\""));
 		http_set_header(x, STR("etag"), STR("\"2\""));
@@ -567,6 +574,30 @@ headers_are_replaced_added_and_never_injected(void **state)
 	client_close(&c);
 }
 
+static void
+names_of_headers_are_visible_characters_but_the_colon(void **state)
+{
+	static const char *const tails[] = { "", "/8" };
+	struct answer a = { 0 };
+	struct client c;
+	char text[64];
+
+	(void)state;
+	client_open(&c, &f);
+	for (int byte = 1; byte < 256; byte++) {
+		bool may = byte > ' ' && byte <= '~' && byte != ':';
+
+		for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+			(void)snprintf(text, sizeof(text),
+				       "GET /name/%02x%s HTTP/1.1\r\nHost: x\r\n\r\n",
+				       (unsigned)byte, tails[i]);
+			client_ask(&c, text, &a, may ? 200 : 500);
+		}
+	}
+	answer_release(&a);
+	client_close(&c);
+}
+
 /* However a handler fails, the client is told that it has, in JSON, and nobody has to guess. */
 static void
 a_failure_always_has_a_body(void **state)
@@ -686,6 +717,7 @@ main(void)
 		cmocka_unit_test(too_large_a_body_is_refused_and_the_client_reads_why),
 		cmocka_unit_test(a_broken_body_is_the_handlers_to_refuse),
 		cmocka_unit_test(headers_are_replaced_added_and_never_injected),
+		cmocka_unit_test(names_of_headers_are_visible_characters_but_the_colon),
 		cmocka_unit_test(a_failure_always_has_a_body),
 		cmocka_unit_test(refusals_are_json_whatever_their_reason_quotes),
 		cmocka_unit_test(a_cut_answer_never_looks_whole),

@@ -3,6 +3,7 @@
 #include "catalog/shared.h"
 #include "access/follow.h"
 #include "access/settings.h"
+#include "base/err_clear.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/rand.h"
@@ -428,19 +429,30 @@ couch_is_to_be_cut(struct http_exchange *x)
 	return event_is_set(http_closed_event(x)) && !http_is_interrupted(x);
 }
 
+/* What a request begins with. Bytes behind the end of the text of its failure are not set. */
+static void
+couch_req_init(struct couch_req *r, struct http_exchange *x, struct couch *couch)
+{
+	memset(r, 0, offsetof(struct couch_req, fail));
+	r->x = x;
+	r->couch = couch;
+	r->loop = http_loop_context(x);
+	r->arena = http_arena(x);
+	r->rights_seen = people_news_count(couch->config.news);
+	r->fail.error = 0;
+	err_clear(&r->fail.err);
+	r->fail.reason = (struct str){ 0 };
+	r->audited = false;
+	r->shortages = mem_shortages();
+}
+
 void
 couch_handle(struct http_exchange *x, void *couch)
 {
-	struct couch_req r = {
-		.x = x,
-		.couch = couch,
-		.loop = http_loop_context(x),
-		.arena = http_arena(x),
-		.shortages = mem_shortages(),
-		.rights_seen = people_news_count(((struct couch *)couch)->config.news),
-	};
 	enum status status;
+	struct couch_req r;
 
+	couch_req_init(&r, x, couch);
 	couch_meter_begin(&r);
 	status = couch_serve(&r);
 	couch_audit_failure(&r, status);
