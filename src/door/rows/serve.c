@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/err_clear.h"
 #include "base/metric.h"
 #include "door/rows/conn/request.h"
 #include "door/rows/data/rows.h"
@@ -246,19 +247,20 @@ serve_body(struct rows_request *r)
 
 /* ---- Answers ---- */
 
-static struct rows_request
-request_of(struct rows_client *c, const struct rows_header *h)
+/* Begins a request in place. Bytes behind the end of its error's text are not set. */
+static void
+request_init(struct rows_request *r, struct rows_client *c, const struct rows_header *h)
 {
-	return (struct rows_request){ .door = c->door,
-				      .client = c,
-				      .header = *h,
-				      .arena = net_stream_arena(c->stream),
-				      .out = &c->out,
-				      .at = ROWS_NOWHERE,
-				      .schema = STR(""),
-				      .table = STR(""),
-				      .unique = STR(""),
-				      .began_ns = clock_mono_ns() };
+	memset(r, 0, offsetof(struct rows_request, err));
+	err_clear(&r->err);
+	r->door = c->door;
+	r->client = c;
+	r->header = *h;
+	r->arena = net_stream_arena(c->stream);
+	r->out = &c->out;
+	r->at = ROWS_NOWHERE;
+	r->schema = r->table = r->unique = STR("");
+	r->began_ns = clock_mono_ns();
 }
 
 /* Ends an answer whose body is there, or becomes an error. Sends it. */
@@ -305,11 +307,13 @@ answer_begin(struct rows_request *r, size_t *ret_from)
 static void
 serve_frame(struct rows_client *c, const struct rows_header *h)
 {
-	struct rows_request r = request_of(c, h);
-	struct arena_mark mark = arena_mark(r.arena);
+	struct arena_mark mark;
+	struct rows_request r;
 	enum status status;
 	size_t from;
 
+	request_init(&r, c, h);
+	mark = arena_mark(r.arena);
 	metric_add(&requests, 1);
 	r.body = buf_str(&c->in);
 	if (!answer_begin(&r, &from))
@@ -361,9 +365,10 @@ static void
 answer_unread(struct rows_client *c, const struct rows_header *h, const char *state,
 	      const struct err *err)
 {
-	struct rows_request r = request_of(c, h);
+	struct rows_request r;
 	size_t from;
 
+	request_init(&r, c, h);
 	metric_add(&requests, 1);
 	r.state = state;
 	r.err = *err;

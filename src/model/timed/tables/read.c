@@ -533,12 +533,18 @@ pick_ask(struct table_pick *p, size_t at, struct timed *t, const struct table_wa
 	return pick_has_few(p, at) ? pick_keys(p, at) : pick_wanted(p, at);
 }
 
+/* What was got means nothing beyond the counts, and pick_ask() begins to read a row. */
 static void
 pick_init(struct table_pick *p)
 {
-	*p = (struct table_pick){ .keys = { BUF_INIT(PICK_KEYS_BYTES), BUF_INIT(PICK_KEYS_BYTES) },
-				  .begin = { CATALOG_KEY_INIT, CATALOG_KEY_INIT },
-				  .middle = { CATALOG_KEY_INIT, CATALOG_KEY_INIT } };
+	memset(p->cursor, 0, sizeof(p->cursor));
+	for (size_t i = 0; i < 2; i++) {
+		p->got_count[i] = 0;
+		p->keys[i] = BUF_INIT(PICK_KEYS_BYTES);
+		p->begin[i] = CATALOG_KEY_INIT;
+		p->middle[i] = CATALOG_KEY_INIT;
+	}
+	p->statics = false;
 }
 
 enum status
