@@ -345,7 +345,7 @@ limits_enter(struct limits_claim *claim, struct limits *l, uint64_t key, enum li
 	enum status status;
 
 	if (!entries)
-		return STATUS_NOMEM;
+		return err_set(err, STATUS_NOMEM, "there is no memory to count for [limits]");
 	assert(!claim->limits || claim->limits == l);
 	claim->limits = l;
 	pthread_mutex_lock(limits_lock_of(l, key));
@@ -370,36 +370,43 @@ limits_key(bool person, struct str bytes)
 }
 
 /*
- * Finds the entry of an admitted key and leaves its set locked. Returns NULL, with nothing locked,
- * if the entry is gone.
+ * Finds the entry of a key, or makes it if `make` is true, and leaves its set locked. Returns NULL,
+ * with nothing locked, if there is none.
  */
 static struct limits_entry *
-limits_find(struct limits *l, uint64_t key)
+limits_find(struct limits *l, uint64_t key, bool make)
 {
+	struct limits_entry *entries = make ? limits_entries(l) : atomic_load(&l->entries);
 	struct limits_entry *e;
 
-	if (!key)
+	if (!key || !entries)
 		return NULL;
 	pthread_mutex_lock(limits_lock_of(l, key));
-	e = limits_entry_of(atomic_load(&l->entries), key, false);
+	e = limits_entry_of(entries, key, make);
 	if (!e)
 		pthread_mutex_unlock(limits_lock_of(l, key));
 	return e;
 }
 
+/* What bytes are paid for: those of a request that was admitted, or others. */
+enum limits_payment {
+	LIMITS_PAYS_REQUEST,
+	LIMITS_PAYS_OPEN, /* likewise, of one that is counted in the entry's `open` and ends */
+	LIMITS_PAYS_ELSE,
+};
+
 static void
-limits_leave_one(struct limits_claim *claim, uint64_t key, enum limits_of of, uint64_t bytes,
-		 bool open)
+limits_pay(struct limits *l, uint64_t key, enum limits_of of, uint64_t bytes,
+	   enum limits_payment payment)
 {
-	struct limits *l = claim->limits;
-	struct limits_entry *e = limits_find(l, key);
+	struct limits_entry *e = limits_find(l, key, payment == LIMITS_PAYS_ELSE);
 
 	/* An entry with requests under way is never forgotten. */
-	assert(e || !open);
+	assert(e || payment != LIMITS_PAYS_OPEN);
 	if (!e)
 		return;
 	entry_pay(e, LIMITS_BYTES, limits_rate_of(l, of, LIMITS_BYTES), bytes, clock_mono_ns());
-	if (open) {
+	if (payment == LIMITS_PAYS_OPEN) {
 		assert(e->open);
 		e->open--;
 	}
@@ -436,7 +443,7 @@ limits_enter_person(struct limits_claim *claim, struct limits *l, struct str nam
 	key = limits_key(true, name);
 	/* The connection was somebody else's when the claim began. */
 	if (claim->open && claim->person != key) {
-		limits_leave_one(claim, claim->person, LIMITS_OF_PERSON, 0, true);
+		limits_pay(l, claim->person, LIMITS_OF_PERSON, 0, LIMITS_PAYS_OPEN);
 		claim->open = false;
 		claim->person = 0;
 	}
@@ -447,7 +454,7 @@ static enum status
 limits_database_of(struct limits_claim *claim, uint64_t key, enum limits_of of, struct err *err)
 {
 	struct limits *l = claim->limits;
-	struct limits_entry *e = limits_find(l, key);
+	struct limits_entry *e = limits_find(l, key, false);
 	struct limits_rate rate;
 	uint64_t now_ns = clock_mono_ns();
 	uint64_t wait_ns;
@@ -492,30 +499,14 @@ limits_work_under(struct limits_claim *claim)
 	return task_work_for(claim);
 }
 
-static void
-limits_count_bytes_of(struct limits *l, uint64_t key, enum limits_of of, uint64_t bytes)
-{
-	struct limits_entry *entries = limits_entries(l);
-	struct limits_entry *e;
-
-	if (!entries)
-		return;
-	pthread_mutex_lock(limits_lock_of(l, key));
-	e = limits_entry_of(entries, key, true);
-	if (e)
-		entry_pay(e, LIMITS_BYTES, limits_rate_of(l, of, LIMITS_BYTES), bytes,
-			  clock_mono_ns());
-	pthread_mutex_unlock(limits_lock_of(l, key));
-}
-
 void
 limits_count_bytes(struct limits *l, const struct limits_claim *claim, struct str peer,
 		   struct str person, uint64_t bytes)
 {
 	if (!claim->address && limits_hold(l, LIMITS_OF_ADDRESS))
-		limits_count_bytes_of(l, limits_address_key(peer), LIMITS_OF_ADDRESS, bytes);
+		limits_pay(l, limits_address_key(peer), LIMITS_OF_ADDRESS, bytes, LIMITS_PAYS_ELSE);
 	if (!claim->person && person.len && limits_hold(l, LIMITS_OF_PERSON))
-		limits_count_bytes_of(l, limits_key(true, person), LIMITS_OF_PERSON, bytes);
+		limits_pay(l, limits_key(true, person), LIMITS_OF_PERSON, bytes, LIMITS_PAYS_ELSE);
 }
 
 void
@@ -523,7 +514,8 @@ limits_leave(struct limits_claim *claim, uint64_t bytes)
 {
 	if (!claim->limits)
 		return;
-	limits_leave_one(claim, claim->address, LIMITS_OF_ADDRESS, bytes, false);
-	limits_leave_one(claim, claim->person, LIMITS_OF_PERSON, bytes, claim->open);
+	limits_pay(claim->limits, claim->address, LIMITS_OF_ADDRESS, bytes, LIMITS_PAYS_REQUEST);
+	limits_pay(claim->limits, claim->person, LIMITS_OF_PERSON, bytes,
+		   claim->open ? LIMITS_PAYS_OPEN : LIMITS_PAYS_REQUEST);
 	*claim = (struct limits_claim){ 0 };
 }

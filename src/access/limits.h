@@ -54,7 +54,8 @@ bool limits_any(struct limits *l);
 
 /*
  * Counts a request from this peer ("127.0.0.1:40312"), or of this person. Returns STATUS_TOO_MANY
- * with the limit's name in `err` if the request must be refused; a refused request is not counted.
+ * with the limit's name in `err` if the request must be refused, or STATUS_NOMEM, explained; a
+ * refused request is not counted.
  * Several requests of one connection may share a claim. They count as one in what a person does at
  * a time.
  */

@@ -534,10 +534,10 @@ check_documents(const struct wire_msg *msg, struct err *err)
  * not begun.
  */
 static void
-refuse_for_limits(struct request *q, const struct err *err, enum status status)
+refuse_for_limits(struct request *q, const struct err *err)
 {
 	answer_begin(q, 0);
-	answer_failure(q, MONGO_REQUEST_RATE, err->text[0] ? err->text : status_name(status));
+	answer_failure(q, MONGO_REQUEST_RATE, err->text);
 	bson_begin_array(&q->reply, STR("errorLabels"));
 	bson_put_string(&q->reply, STR(""), STR("SystemOverloadedError"));
 	bson_put_string(&q->reply, STR(""), STR("RetryableError"));
@@ -561,7 +561,7 @@ check_limits(struct request *q, const struct command *command)
 	err_clear(&err);
 	status = visit_admit(entry, &err);
 	if (status != STATUS_OK)
-		refuse_for_limits(q, &err, status);
+		refuse_for_limits(q, &err);
 	return status == STATUS_OK;
 }
 

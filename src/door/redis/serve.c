@@ -480,10 +480,9 @@ static bool
 check_admitted(struct request_call *q)
 {
 	char text[ERR_TEXT_BYTES + sizeof("ERR max requests: ")];
-	struct err err;
+	struct err err; /* written by a refusal */
 	enum status status;
 
-	err_clear(&err);
 	status = visit_admit(&q->client->entry, &err);
 	if (status == STATUS_OK)
 		return true;
@@ -492,8 +491,7 @@ check_admitted(struct request_call *q)
 		q->client->end = CLIENT_ENDS;
 		return false;
 	}
-	(void)snprintf(text, sizeof(text), "ERR max requests: %s",
-		       err.text[0] ? err.text : status_name(status));
+	(void)snprintf(text, sizeof(text), "ERR max requests: %s", err.text);
 	serve_refuse(q, text);
 	return false;
 }
