@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "net/memory.h"
 #include "net/session.h"
 
 /* ---- Life ---- */
@@ -35,6 +36,9 @@ clients_entry_init(struct clients_entry *e, struct clients *all, struct net_stre
 	pthread_mutex_init(&e->lock, NULL);
 	event_init(&e->wake);
 	event_init(&e->ended);
+	net_memory_part_init(&e->person, stream ? arena_part(net_stream_arena(stream)) : NULL,
+			     false);
+	net_memory_part_keep(&e->person);
 	if (!stream)
 		return;
 	snprintf(e->peer, sizeof(e->peer), "%.*s", STR_ARG(net_stream_peer(stream)));
@@ -49,6 +53,7 @@ clients_entry_fini(struct clients_entry *e)
 	assert(!e->link && !e->beside);
 	ops_leave(&e->op);
 	visitor_release(&e->who);
+	budget_part_release(&e->person);
 	if (e->stream)
 		net_stream_give_up_on(e->stream, (struct net_patience){ 0 });
 	buf_release(&e->name);

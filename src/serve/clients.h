@@ -65,6 +65,7 @@ struct clients_entry {
 
 	/* Who is there (serve/visit.h): its fiber's. */
 	struct visitor who;
+	struct budget_part person; /* that counts what is kept of them */
 	struct {
 		enum status (*ask)(void *arg);
 		void *arg;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "net/memory.h"
 #include "net/session.h"
 #include "serve/clients.h"
 #include "serve/wanted.h"
@@ -17,6 +18,18 @@ visit_tell(struct clients_entry *e)
 			 visitor_is_limited(who));
 }
 
+/*
+ * Counts what is kept of the person. That there is no room for it ends no login: it is
+ * PERSON_ROLES_BYTES and what the door makes of these, VISITOR_BYTES at most.
+ */
+static void
+visit_count(struct clients_entry *e)
+{
+	const struct arena *arena = e->who.arena;
+
+	(void)net_memory_part_resize(&e->person, arena ? arena_used_bytes(arena) : 0);
+}
+
 void
 visit_reset(struct clients_entry *e)
 {
@@ -24,6 +37,7 @@ visit_reset(struct clients_entry *e)
 
 	visitor_reset(&e->who, rules->live);
 	rules->forget(e);
+	visit_count(e);
 	visit_tell(e);
 }
 
@@ -37,6 +51,7 @@ visit_enter(struct clients_entry *e, const struct visitor_found *found, struct e
 		return status;
 	}
 	visitor_enter(&e->who, found);
+	visit_count(e);
 	visit_tell(e);
 	return STATUS_OK;
 }
@@ -94,6 +109,7 @@ visit_renew(struct clients_entry *e, const struct visitor_found *found)
 		return true;
 	}
 	visitor_change(&e->who, found);
+	visit_count(e);
 	visit_tell(e);
 	return !rules->changed || rules->changed(e);
 }

@@ -69,13 +69,13 @@ void visit_reset(struct clients_entry *e);
 
 /*
  * Logs in by a name and a password. `method` is how the audit lines call that way. Fails as
- * auth_login() and `rules->know` do: then nothing has changed.
+ * auth_login() and visit_enter() do: then nothing has changed.
  */
 MUST_USE enum status visit_login(struct clients_entry *e, const char *method, struct str name,
 				 struct str password, struct err *err);
 /*
- * Somebody has logged in otherwise. Takes the arena of `found`. Fails as `rules->know` does: then
- * nothing has changed.
+ * Somebody has logged in otherwise. Takes the arena of `found`, which counts in the memory of all
+ * connections from then on. Fails as `rules->know` does: then nothing has changed.
  */
 MUST_USE enum status visit_enter(struct clients_entry *e, const struct visitor_found *found,
 				 struct err *err);

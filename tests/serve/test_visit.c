@@ -12,13 +12,16 @@
 #include "access/person.h"
 #include "base/log.h"
 #include "catalog/store_format.h"
+#include "net/memory.h"
 #include "net/session.h"
 #include "serve/beside.h"
 #include "serve/clients.h"
 #include "store.h"
 
 enum {
-	ROUNDS = 10, /* of a password */
+	ROUNDS = 10,        /* of a password */
+	LONG_BYTES = 50000, /* of a role */
+	BUDGET_BYTES = 1024 * 1024,
 };
 
 /* A door's struct for a connection. */
@@ -388,6 +391,40 @@ the_person_stays_while_operations_run_beside(void **state)
 	beside_leave(e);
 }
 
+static void
+what_is_kept_of_a_person_counts_in_the_memory_of_all(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct budget budget;
+	struct budget_part of;
+	char role[LONG_BYTES];
+	size_t used;
+
+	budget_init(&budget, BUDGET_BYTES);
+	budget_part_init(&of, &budget);
+	net_memory_part_init(&e->person, &of, false);
+	net_memory_part_keep(&e->person);
+	change(f, "apple", "cook");
+	assert_int_equal(budget_held(&budget), 0);
+	log_in(e);
+	used = e->person.used_bytes;
+	assert_true(used > 0 && budget_held(&budget) >= used);
+	memset(role, 'x', sizeof(role) - 1);
+	role[sizeof(role) - 1] = '\0';
+	change(f, "apple", role);
+	admit(e);
+	assert_true(e->person.used_bytes > LONG_BYTES);
+	assert_true(budget_held(&budget) > LONG_BYTES);
+	visit_reset(e);
+	assert_int_equal(e->person.used_bytes, 0);
+	assert_int_equal(budget_held(&budget), 0);
+	log_in(e);
+	budget_part_release(&e->person);
+	budget_fini(&budget);
+	net_memory_part_init(&e->person, NULL, false);
+}
+
 static const char *const classes[] = { "any" };
 
 OPS_DOOR(door, "visits", classes, LOG_LEVEL_INFO, clients_end_op_of);
@@ -447,6 +484,7 @@ main(void)
 		TEST(a_connection_ends_with_its_person_or_rights_if_its_door_wants_that),
 		TEST(a_door_looks_itself_what_nobody_may),
 		TEST(the_person_stays_while_operations_run_beside),
+		TEST(what_is_kept_of_a_person_counts_in_the_memory_of_all),
 		TEST(a_command_that_waits_asks_what_its_person_may_now),
 	};
 
