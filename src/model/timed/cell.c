@@ -282,7 +282,10 @@ enum status
 timed_cell_store(struct timed *t, struct str key, const struct timed_cell *cell)
 {
 	AUTO(buf_release) struct buf record = BUF_INIT(KV_LIMIT_VALUE_BYTES);
+	size_t bytes = cell->value.len + cell->packed.len;
 
+	if (bytes <= TIMED_VALUE_BYTES) /* as nearly all have: one allocation */
+		(void)buf_reserve(&record, CELL_HEAD_BYTES + bytes);
 	timed_cell_put(cell, &record);
 	return cell_store(t, key, cell, &record);
 }

@@ -10,6 +10,7 @@
 enum {
 	LOOK_KEYS = 2, /* are asked for as keys where a server answers */
 	LOOK_COPY_BYTES = KV_MANY * KV_LIMIT_VALUE_BYTES,
+	PACKED_HEAD_BYTES = 16, /* around a value: the column, lengths */
 };
 
 /* A column while its row is inserted. */
@@ -173,9 +174,14 @@ static void
 look_ask_whole(struct table_look *l, struct timed *t, struct str row,
 	       const struct table_write *write)
 {
+	const struct table_extension *x = t->db->extension;
+
 	l->by_keys = true;
-	/* Columns for which there is no room are read by those who keep indexes. */
-	(void)look_name(t->db->extension, write, &l->known);
+	/* Those who keep indexes want to know of each column, and read those that have no room. */
+	if (x->kept_count)
+		(void)look_name(x, write, &l->known);
+	else if (own_counts(x, write))
+		l->known.columns[l->known.count++] = 0;
 	if (l->known.count && !l->known.columns[0])
 		l->asked[0] = kv_get(t->tx, row, KV_READ);
 }
@@ -447,11 +453,23 @@ slot_keep(struct insert *x, struct table_slot *slot, uint64_t column)
 	return timed_cell_store(x->t, buf_str(&x->p->w->cell), &leaf);
 }
 
+/* About as many bytes as will be packed, so that the buffer need not grow again. */
+static size_t
+bytes_to_pack(const struct table_write *write)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < write->change_count && bytes < TABLE_PACKED_BYTES; i++)
+		bytes += PACKED_HEAD_BYTES + write->changes[i].value.text.len;
+	return bytes < TABLE_PACKED_BYTES ? bytes : TABLE_PACKED_BYTES;
+}
+
 static enum status
 slots_pack(struct insert *x)
 {
 	AUTO(buf_release) struct buf value = BUF_INIT(KV_LIMIT_VALUE_BYTES);
 
+	(void)buf_reserve(&x->packed, bytes_to_pack(x->p->write));
 	for (size_t i = x->schema->key_count; i < x->schema->column_count; i++) {
 		const struct table_column *column = &x->schema->columns[i];
 		struct table_slot *slot = &x->p->slots[i];

@@ -78,16 +78,24 @@ scalar_read(const struct table_reading *r, const struct timed_cell *cell, struct
 			  : timed_cell_scalar(cell, r->arena, ret);
 }
 
-/* What the row's own cell has packed of columns that are wanted. */
+/* True if no column behind those that were asked for last is wanted. */
+static bool
+has_all_wanted(const struct table_reading *r)
+{
+	return r->wanted && r->wanted->some && r->wanted_at == r->wanted->count;
+}
+
+/* What the row's own cell has packed of columns that are wanted, by their ids. */
 static enum status
 take_packed(struct table_reading *r, const struct timed_cell *own)
 {
 	struct table_packed p = table_packed_of(own);
-	enum status status;
+	enum status status = STATUS_OK;
 	struct str value;
 	uint64_t id;
 
-	while ((status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
+	r->wanted_at = 0; /* backward, leaves have come before */
+	while (!has_all_wanted(r) && (status = table_packed_next(&p, &id, &value)) == STATUS_OK) {
 		const struct table_column *column = column_of(r, id);
 		struct table_cell *to;
 

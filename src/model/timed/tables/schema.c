@@ -410,6 +410,9 @@ table_column_by_id(const struct table_schema *schema, uint64_t id)
 {
 	size_t from = schema->key_count, to = schema->column_count;
 
+	/* Ids are given in the order of columns: one tells the place, until a column is dropped. */
+	if (id && id <= schema->column_count && schema->columns[id - 1].id == id)
+		return &schema->columns[id - 1];
 	/* Those outside of the key are in the order of their ids. */
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
