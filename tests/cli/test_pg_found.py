@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a scan of the extension's looks at: prefixes, nulls, numbers, beside what heap tables answer."""
+"""What a scan of the extension's looks at: prefixes, nulls, numbers, single rows, beside what heap tables answer."""
 
 import random
 import re
