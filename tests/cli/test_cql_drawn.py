@@ -83,7 +83,7 @@ STATEMENTS = {
 @test
 def a_collection_is_drawn_as_the_text_draws_it(cwd):
     with Door(cwd) as door, Session(door) as session:
-        messages(session, "")
+        messages(session, "WITH packed = false")
         listing = Listing(cwd, session, "ks.msgs")
         listing("T1", STATEMENTS["T1"])
         listing.is_as(joined(FIRST, *[line for line in PROPS.strip().splitlines() if "T2" not in line]))
@@ -101,7 +101,7 @@ def a_collection_is_drawn_as_the_text_draws_it(cwd):
 @test
 def what_was_deleted_is_struck_out_as_in_the_text(cwd):
     with Door(cwd) as door, Session(door) as session:
-        messages(session, "WITH history_seconds = 3600")
+        messages(session, "WITH packed = false AND history_seconds = 3600")
         listing = Listing(cwd, session, "ks.msgs", "--at", "now")
         for name in ("T1", "T2", "T3", "T4"):
             listing(name, STATEMENTS[name])
@@ -115,7 +115,8 @@ def what_was_deleted_is_struck_out_as_in_the_text(cwd):
 def times_to_live_of_table_row_and_column_are_drawn_as_in_the_text(cwd):
     with Door(cwd) as door, Session(door) as session:
         session(KEYSPACE)
-        session("CREATE TABLE ks.page_views (page_id text, views int, category text, PRIMARY KEY ((page_id)))")
+        session("CREATE TABLE ks.page_views (page_id text, views int, category text, PRIMARY KEY ((page_id))) "
+                "WITH packed = false")
         listing = Listing(cwd, session, "ks.page_views")
         listing("T1", "INSERT INTO ks.page_views (page_id, views) VALUES ('abc.com', 10) USING TTL 86400")
         row = """
@@ -141,7 +142,7 @@ def times_to_live_of_table_row_and_column_are_drawn_as_in_the_text(cwd):
 def durations_are_drawn_with_all_of_their_parts(cwd):
     with Door(cwd) as door, Session(door) as session:
         session(KEYSPACE)
-        session("CREATE TABLE ks.t (k int PRIMARY KEY, d duration)")
+        session("CREATE TABLE ks.t (k int PRIMARY KEY, d duration) WITH packed = false")
         for k, text in enumerate(("1y2mo3d4ns", "-5d6ns", "7s", "0s")):
             session(f"INSERT INTO ks.t (k, d) VALUES ({k}, {text})")
         drawn = ok("inspect", "table:ks.t", cwd=cwd).stdout
@@ -155,8 +156,7 @@ def packed_rows_are_one_pair(cwd):
     row = "a_column_id: 1, b_column_id: 'x'"
     with Door(cwd) as door, Session(door) as session:
         session(KEYSPACE)
-        session(f"{table} WITH packed = true AND history_seconds = 3600")
-        contains(session("DESCRIBE TABLE ks.t")[0][3], "packed = true")
+        session(f"{table} WITH history_seconds = 3600")
         session("INSERT INTO ks.t (k, a, b, m) VALUES (1, 1, 'x', {'y': 2})")
         session("INSERT INTO ks.t (k, a, b) VALUES (2, 1, 'x') USING TTL 1000")
         session("UPDATE ks.t SET a = 3 WHERE k = 2")
@@ -178,6 +178,32 @@ def packed_rows_are_one_pair(cwd):
 
 
 @test
+def tables_pack_rows_unless_they_say_otherwise(cwd):
+    keys = "(k int PRIMARY KEY, v text)"
+    with Door(cwd) as door, Session(door) as session:
+        session(KEYSPACE)
+        for name, text, told in (
+                ("said", f"{keys} WITH packed = true", None), ("silent", keys, None),
+                ("never", f"{keys} WITH packed = false", "packed = false"),
+                ("stamped", f"{keys} WITH client_timestamps = true", None),
+                ("both", f"{keys} WITH client_timestamps = true AND packed = true", "packed = true"),
+                ("compact", f"{keys} WITH COMPACT STORAGE", None),
+                ("counted", "(k int PRIMARY KEY, v counter)", None)):
+            session(f"CREATE TABLE ks.{name} {text}")
+            described = session(f"DESCRIBE TABLE ks.{name}")[0][3]
+            equal((name, re.findall("packed = [a-z]*", described)), (name, [told] if told else []))
+            if name != "counted":
+                session(f"INSERT INTO ks.{name} (k, v) VALUES (1, 'x')")
+            packs = name in ("said", "silent")
+            drawn = ok("inspect", f"table:ks.{name}", cwd=cwd).stdout
+            equal((name, "{v_column_id: 'x'}" in drawn), (name, packs))
+        # Who makes the table anew by what is told makes the same one.
+        session("ALTER TABLE ks.silent WITH packed = false")
+        contains(session("DESCRIBE TABLE ks.silent")[0][3], "packed = false")
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
 def inserts_of_a_batch_see_each_other(cwd):
     """INSERTs side by side ask for their rows before any of them is written, but for those of one row."""
     r = random.Random(seed(0))
@@ -188,17 +214,20 @@ def inserts_of_a_batch_see_each_other(cwd):
                     f"WITH packed = {'true' if name == 'ks.packed' else 'false'}")
             session(f"CREATE INDEX ON {name} (a)")
             session(f"CREATE INDEX ON {name} (b)")
-        for _ in range(60):
+        for turn in range(60):
             texts = []
             for _ in range(r.randrange(1, 40)):
                 key, kind = (r.randrange(3), r.randrange(4)), r.randrange(8)
                 where = "k = %d AND c = %d" % key
-                values = {name: r.choice(("null", str(r.randrange(4)))) for name in "ad" if r.randrange(3)}
-                if r.randrange(3):
+                # Rows are whole at first: nothing but nulls is written by itself.
+                whole = turn < 20
+                values = {name: r.choice(("null", str(r.randrange(4)))) for name in "ad" if whole or r.randrange(3)}
+                if whole or r.randrange(3):
                     values["b"] = f"'b{r.randrange(4)}'"
                 if kind == 0:
                     texts.append(f"DELETE FROM {{}} WHERE {where}")
                 elif kind == 1 and values:
+                    values = dict.fromkeys(values, "null") if whole else values
                     texts.append("UPDATE {} SET " + ", ".join(f"{n} = {v}" for n, v in values.items()) + f" WHERE {where}")
                 else:
                     texts.append(f"INSERT INTO {{}} ({', '.join(('k', 'c', *values))}) "

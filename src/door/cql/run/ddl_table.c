@@ -271,6 +271,15 @@ check_compact(const struct creating *c)
 	return STATUS_OK;
 }
 
+static bool
+has_counters(const struct creating *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->columns[i].storage == TABLE_COUNTER)
+			return true;
+	return false;
+}
+
 enum status
 ddl_create_table(struct run *run, struct ddl_outcome *ret)
 {
@@ -289,6 +298,8 @@ ddl_create_table(struct run *run, struct ddl_outcome *ret)
 	if (s->compact_storage)
 		said.properties[said.count++] = (struct table_property){ STR(OPTIONS_COMPACT),
 									 STR("true") };
+	else if (!has_counters(&c))
+		options_set_defaults(&said);
 	schema.properties = said.properties;
 	schema.property_count = said.count;
 	schema.columns = c.columns;

@@ -136,15 +136,6 @@ is_hidden(const char *name)
 	       str_eq(s, STR("dclocal_read_repair_chance"));
 }
 
-/* Cassandra's options are told whether or not somebody has set them. */
-static bool
-is_said(const struct options_table *o, size_t i)
-{
-	const struct options_value *v = &o->values[i];
-
-	return !options_table_is_own(i) || v->n || v->count;
-}
-
 static enum status
 put_table(struct cql *q, const struct schema_table *t, struct buf *out)
 {
@@ -173,7 +164,7 @@ put_table(struct cql *q, const struct schema_table *t, struct buf *out)
 		first = false;
 	}
 	for (size_t i = 0; i < OPTIONS_TABLE_COUNT; i++) {
-		if (is_hidden(options_table_name(i)) || !is_said(&o, i))
+		if (is_hidden(options_table_name(i)) || !options_table_is_told(t, &o, i))
 			continue;
 		buf_append_cstr(out, first ? "" : "\n    AND ");
 		put_option(out, options_table_name(i), &o.values[i]);

@@ -63,10 +63,22 @@ options_table_name(size_t i)
 	return table_options[i].name;
 }
 
-bool
-options_table_is_own(size_t i)
+static bool
+packs_by_default(const struct schema_table *t)
 {
-	return table_options[i].what == OWN;
+	return t->schema && !t->counters && !t->compact && !options_honour_timestamps(t);
+}
+
+bool
+options_table_is_told(const struct schema_table *t, const struct options_table *options, size_t i)
+{
+	const struct options_value *v = &options->values[i];
+
+	if (table_options[i].what != OWN)
+		return true;
+	if (strcmp(table_options[i].name, TABLE_PROPERTY_PACKED) == 0)
+		return (v->n != 0) != packs_by_default(t);
+	return v->n || v->count;
 }
 
 /* ---- Failing ---- */
@@ -433,6 +445,7 @@ said_add(struct cql *q, const struct cql_property *p, struct options_said *ret)
 enum status
 options_check_table(struct cql *q, const struct cql_properties *with, struct options_said *ret)
 {
+	/* One more is the caller's to add. */
 	*ret = (struct options_said){
 		.properties = arena_alloc(q->arena, (with->count + 1) * sizeof(*ret->properties))
 	};
@@ -441,4 +454,18 @@ options_check_table(struct cql *q, const struct cql_properties *with, struct opt
 	for (size_t i = 0; i < with->count; i++)
 		TRY(said_add(q, &with->list[i], ret));
 	return STATUS_OK;
+}
+
+void
+options_set_defaults(struct options_said *said)
+{
+	for (size_t i = 0; i < said->count; i++) {
+		const struct table_property *p = &said->properties[i];
+
+		if (str_eq(p->name, STR(TABLE_PROPERTY_PACKED)) ||
+		    (str_eq(p->name, STR(OPTION_TIMESTAMPS)) && str_eq(p->value, STR("true"))))
+			return;
+	}
+	said->properties[said->count++] = (struct table_property){ STR(TABLE_PROPERTY_PACKED),
+								   STR("true") };
 }

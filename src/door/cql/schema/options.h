@@ -48,8 +48,12 @@ struct options_table {
 
 /* Names in their order. */
 const char *options_table_name(size_t i);
-/* True of an option that Cassandra does not have: DESCRIBE shows it only where it was said. */
-bool options_table_is_own(size_t i);
+/*
+ * True if a statement that makes such a table anew has to say the option: those that Cassandra has
+ * are always said, others where a new table would have another value.
+ */
+bool options_table_is_told(const struct schema_table *t, const struct options_table *options,
+			   size_t i);
 /* Sets *ret if the table's option `transactions` says that no transaction may write it. */
 MUST_USE enum status options_forbid_transactions(struct cql *q, const struct schema_table *t,
 						 bool *ret);
@@ -83,5 +87,10 @@ struct options_said {
 
 MUST_USE enum status options_check_table(struct cql *q, const struct cql_properties *with,
 					 struct options_said *ret);
+/*
+ * Adds what holds for a new table, without counters and COMPACT STORAGE, where WITH says nothing of
+ * it, to what was said: its INSERTs pack rows, unless the timestamps of clients order its writes.
+ */
+void options_set_defaults(struct options_said *said);
 
 #endif
