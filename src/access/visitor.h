@@ -1,7 +1,7 @@
 /*
  * Who is on a connection that stays: somebody who has logged in by name and password, or nobody
- * yet. Every door whose connections stay has one of these for each, and what the door makes of the
- * person's roles lies beside it.
+ * yet. The entry of each such connection has one of these, and serve/visit.h, which calls what is
+ * here, has the door make of the person's roles what they mean there.
  *
  * As long as there is no administrator everybody is one, without logging in.
  *
