@@ -453,6 +453,15 @@ slot_keep(struct insert *x, struct table_slot *slot, uint64_t column)
 	return timed_cell_store(x->t, buf_str(&x->p->w->cell), &leaf);
 }
 
+/* Fails for a column that is packed now and whose key would be too long to be written by itself. */
+static enum status
+leaf_fits(struct insert *x, uint64_t column)
+{
+	if (x->p->w->row.len + TUPLE_INT_MAX_BYTES < TIMED_KEY_BYTES)
+		return STATUS_OK;
+	return table_writing_key(x->p->w, column, NULL);
+}
+
 /* About as many bytes as will be packed, so that the buffer need not grow again. */
 static size_t
 bytes_to_pack(const struct table_write *write)
@@ -482,7 +491,10 @@ slots_pack(struct insert *x)
 		doc_scalar_put(&value, &slot->change->value);
 		TRY(buf_status(&value));
 		TRY(slot_pack(x, slot, column->id, buf_str(&value)));
-		if (!slot->packs || !slot->has_leaf)
+		if (!slot->packs)
+			continue;
+		TRY(leaf_fits(x, column->id));
+		if (!slot->has_leaf)
 			continue;
 		TRY(table_writing_key(x->p->w, column->id, NULL));
 		TRY(timed_data_clear(x->t, buf_str(&x->p->w->cell)));
