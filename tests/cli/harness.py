@@ -103,7 +103,10 @@ class Server:
     def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None, settings=True):
         self.stop_code = None
         listen = ["--http", http] if http else []
-        self.log = open(pathlib.Path(cwd) / "server.log", "w+")
+        log = pathlib.Path(cwd) / "server.log"
+        log.write_text("")
+        # The server writes through the same open file: without O_APPEND it would write where read_log() reads.
+        self.log = open(log, "a+")
         self.process = subprocess.Popen(
             [FROND, "serve", *listen, *(with_settings(cwd, options) if settings else options)], cwd=cwd,
             env=environment(env, "report_globals=0"), stdout=subprocess.PIPE, stderr=self.log, text=True,
