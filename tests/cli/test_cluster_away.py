@@ -138,6 +138,8 @@ def no_write_passes_one_to_the_same_key_whose_outcome_is_not_known(cwd):
     with Doors(cwd) as server, Cql(server.ports["cql"]) as cql:
         other = Redis(server.ports["redis"], timeout=120)
         server.cql.query("INSERT INTO k.t (id, v) VALUES ('delayed', 1)")
+        # The first column of a table that is written by itself changes what all transactions have read.
+        server.cql.query("UPDATE k.t SET v = 1 WHERE id = 'delayed'")
         server.hold("key delayed")
         contains(server.redis.error("SET", "delayed", "first"), "ERR the cluster has not answered in time")
         # Of another client, too: what waits is told so after its own time, and nothing of it was done.

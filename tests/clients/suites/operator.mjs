@@ -44,7 +44,7 @@ async function setup(ctx) {
 	await cql.connect();
 	for (const statement of [
 		"CREATE KEYSPACE harbour WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-		'CREATE TABLE harbour.berths (quay text, number int, ship text, PRIMARY KEY (quay, number))',
+		'CREATE TABLE harbour.berths (quay text, number int, ship text, PRIMARY KEY (quay, number)) WITH packed = false',
 		"INSERT INTO harbour.berths (quay, number, ship) VALUES ('north', 1, 'Argo')",
 		"INSERT INTO harbour.berths (quay, number, ship) VALUES ('north', 2, 'Pequod')",
 	])

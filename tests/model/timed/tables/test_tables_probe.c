@@ -429,7 +429,7 @@ static const struct probe_op reading[] = {
 
 static const struct probe_op checks[] = {
 	{ "verify", probe_verify,
-	  "ok, conflicts 12 0+0; 1: ~/~O 2-5: ~/~O~O~ 6: ~/~O 7: ~/O 8-11: ~/~O~O 12: ~/O "
+	  "ok, conflicts 20 0+0; 1: ~/~O 2-5: ~/~O~O~ 6: ~/~O 7: ~/O 8-11: ~/~O~O 12: ~/O "
 	  "13-14: ~/~O~O~ 15-24: ~O~/~O~O~O 25: ~/~O~O~O~O~O~O~O~O~ 26-27: ~/O 28: O/O 29: "
 	  "~/~N~N~O~O~O~ 30: O/O 31: ~O/O 32-33: ~/O 34: ~/~O~O~O~O~O~O~O~O~O~ 35-42: ~/~O~ "
 	  "43-46: O/ 47: O/O 48: ~/~N~N~O~O~O~ 49: O/O 50: ~O/O 51-52: ~/O 53: "
