@@ -103,10 +103,7 @@ class Server:
     def __init__(self, cwd, *options, env=None, http="127.0.0.1:0", before=None, settings=True):
         self.stop_code = None
         listen = ["--http", http] if http else []
-        log = pathlib.Path(cwd) / "server.log"
-        log.write_text("")
-        # The server writes through the same open file: without O_APPEND it would write where read_log() reads.
-        self.log = open(log, "a+")
+        self.log = open(pathlib.Path(cwd) / "server.log", "w")
         self.process = subprocess.Popen(
             [FROND, "serve", *listen, *(with_settings(cwd, options) if settings else options)], cwd=cwd,
             env=environment(env, "report_globals=0"), stdout=subprocess.PIPE, stderr=self.log, text=True,
@@ -125,8 +122,8 @@ class Server:
         self.log.close()
 
     def read_log(self):
-        self.log.seek(0)
-        return self.log.read()
+        # Opened anew: the server has the place in the open file in common with this program.
+        return pathlib.Path(self.log.name).read_text()
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)

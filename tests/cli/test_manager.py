@@ -63,9 +63,7 @@ class Manager:
         try:
             names = [name for name, _ in sockets if name is not None]
             told = {"LISTEN_FDNAMES": ":".join(names)} if names else {}
-            log = self.cwd / "server.log"
-            log.write_text("")
-            self.log = open(log, "a+")  # the server must not write where this program reads
+            self.log = open(self.cwd / "server.log", "w+")
             self.process = subprocess.Popen(
                 ["bash", "-c", START, "start", FROND, "serve", *options], cwd=self.cwd, pass_fds=fds,
                 stdout=subprocess.DEVNULL, stderr=self.log,
