@@ -178,7 +178,7 @@ visit_admit_beside(struct clients_entry *e, struct ops_op *op, struct err *err)
 enum status
 visit_admit(struct clients_entry *e, struct err *err)
 {
-	if (!visit_is_current(e) && visit_follow(e) != STATUS_OK)
+	if (visit_follow(e) != STATUS_OK)
 		return err_set(err, STATUS_CANCELLED, "the person has gone");
 	return visit_admit_beside(e, &e->op, err);
 }
