@@ -76,8 +76,8 @@ line_printf(struct line *l, const char *fmt, ...)
 }
 
 /*
- * A text, which may be a client's. Between quotes it has none, so that it cannot end its value and
- * begin another one.
+ * Appends a text, which a client may have chosen. If it stands between quotes, its own quotes and
+ * backslashes are written as %22 and %5C: otherwise it could end its value and begin another one.
  */
 static void
 line_put_text(struct line *l, const char *s, size_t most, bool quoted)

@@ -164,9 +164,10 @@ answer_is_plain(struct str s)
 #define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * True if each byte of the word is a visible ASCII character other than the colon. The first term
- * has the high bit of a byte that is none of ASCII, the second of one below '!' (or behind such a
- * one), the others of a byte that is 0x7f, or a colon, likewise.
+ * True if each byte of the word is a visible ASCII character other than the colon. Each term of
+ * `wrong` sets the high bit of a byte that is not: the first of one beyond ASCII, the second of one
+ * below '!', the third of 0x7f, the fourth of a colon. A borrow from a wrong byte may set the high
+ * bit of its neighbour too, which does not matter, since the word is refused then anyway.
  */
 static bool
 answer_is_name_word(uint64_t word)

@@ -68,7 +68,7 @@ struct visit_rules {
 void visit_reset(struct clients_entry *e);
 
 /*
- * Logs in by a name and a password. `method` is how the audit lines call that way. Fails as
+ * Logs in by a name and a password. `method` names this way to log in, in audit lines. Fails as
  * auth_login() and visit_enter() do: then nothing has changed.
  */
 MUST_USE enum status visit_login(struct clients_entry *e, const char *method, struct str name,
@@ -108,15 +108,17 @@ MUST_USE enum status visit_follow(struct clients_entry *e);
 /* ---- Commands that wait: between clients_op_begin() and clients_op_end() ---- */
 
 /*
- * What the operation needs of its person while it waits: if people have changed, `ask(arg)` is
- * asked anew, and what it fails by, the operation does. Without it the person has to be there.
+ * Says how visit_check_waiting() finds out, when people have changed, whether the person may still
+ * have what the operation waits for: it calls `ask(arg)`, and fails as that does. `ask` NULL: it is
+ * enough that the person is still there.
  */
 void visit_may(struct clients_entry *e, enum status (*ask)(void *arg), void *arg);
 
 /*
  * Between two looks at what others do: fails as wanted_check_waiting() does for the entry's
- * operation; STATUS_CANCELLED also if the connection ends with its person; STATUS_UNAUTHORIZED, or
- * as visit_may() says, if the person may not have any more what the operation waits for.
+ * operation; with STATUS_CANCELLED also if the connection ends with its person; and if the person
+ * has no right any more to what the operation waits for, as visit_may() says, by default with
+ * STATUS_UNAUTHORIZED.
  */
 MUST_USE enum status visit_check_waiting(struct clients_entry *e);
 

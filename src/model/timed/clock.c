@@ -52,8 +52,8 @@ timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 	const size_t behind_buckets = offsetof(struct timed, state.count);
 
 	/*
-	 * The buckets of a history and the bytes of `checked` are most of it. How many of them mean
-	 * anything is told by counts, which are cleared.
+	 * The buckets of a history and the bytes of `checked` are most of the struct, and are not
+	 * cleared: nobody reads more of them than their counts say, and these become 0 here.
 	 */
 	memset(t, 0, offsetof(struct timed, state));
 	memset((char *)t + behind_buckets, 0, offsetof(struct timed, checked) - behind_buckets);

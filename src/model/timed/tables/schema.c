@@ -5,9 +5,9 @@
  * In a table whose clients have ordered writes by stamps of their own the list of columns with
  * pieces is there in any case, and the format is another one, which an older frond refuses.
  * In a table whose rows may be packed that list is followed by whether clients have done so, in one
- * more format; in another one of the same form each row is one pair so far (whole.c). In one that
- * counts its rows, in a further one, that is followed by whether rows may be packed and whether the
- * count is still kept.
+ * more format. A format with the same members says that each row is one pair so far (whole.c). In a
+ * further one, of tables that count their rows, that is followed by whether rows may be packed and
+ * whether the count is still kept.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
