@@ -16,6 +16,7 @@
 #include "fixture.h"
 #include "kv/backup.h"
 #include "kv/damage.h"
+#include "kv/embedded/damage.h"
 #include "kv/embedded/directory.h"
 #include "kv/embedded/embedded_int.h"
 
@@ -608,6 +609,70 @@ a_damaged_file_is_told_of_once(void **state)
 	assert_true(strcmp(told.first, told.before) < 0 && strcmp(told.before, told.last) < 0);
 }
 
+/* A read from that key fails with RocksDB's words. */
+static enum status
+meet(struct place *p, const char *key, const char *words)
+{
+	return emb_read_error((struct emb_store *)p->store, str_from_cstr(key), strdup(words),
+			      "reading", &p->err);
+}
+
+static void
+meet_damage(struct place *p, unsigned file, const char *key)
+{
+	char words[256];
+
+	snprintf(words, sizeof(words), "Corruption: block checksum mismatch in %s/%06u.sst",
+		 p->path, file);
+	assert_int_equal(meet(p, key, words), STATUS_CORRUPT);
+}
+
+static void
+damaged_files_are_remembered_once_each(void **state)
+{
+	static const unsigned files[] = { 1, 2, 1, 3, 2, 1, 3 };
+	static struct kv_damage met[2 * KV_DAMAGES_KEPT];
+	static char long_name[2 * KV_DAMAGE_FILE_BYTES];
+	static char long_key[2 * KV_DAMAGE_KEY_BYTES];
+	struct place *p = *state;
+	char key[16], file[16];
+
+	assert_int_equal(kv_damages(p->store, 0, met, KV_DAMAGES_KEPT), 0);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(key, sizeof(key), "key%u", i);
+		meet_damage(p, files[i], key);
+	}
+	/* What is no damage, or names no file. */
+	assert_int_equal(meet(p, "x", "IO error: no such file: 000004.sst"), STATUS_IO);
+	assert_int_equal(meet(p, "x", "Corruption: in no file"), STATUS_CORRUPT);
+	snprintf(long_name, sizeof(long_name), "Corruption: %0*u.sst", KV_DAMAGE_FILE_BYTES, 5);
+	assert_int_equal(meet(p, "x", long_name), STATUS_CORRUPT);
+	assert_int_equal(kv_damages(p->store, 0, met, KV_DAMAGES_KEPT), 3);
+	assert_string_equal(met[0].file, "000001.sst");
+	assert_non_null(strstr(met[0].text, "checksum mismatch"));
+	assert_int_equal(met[0].key_len, 4);
+	assert_memory_equal(met[0].key, "key0", 4);
+	assert_string_equal(met[1].file, "000002.sst");
+	assert_string_equal(met[2].file, "000003.sst");
+	assert_memory_equal(met[2].key, "key3", 4);
+	/* Some of them. */
+	memset(met, 0, sizeof(met));
+	assert_int_equal(kv_damages(p->store, 1, met, 1), 3);
+	assert_string_equal(met[0].file, "000002.sst");
+	assert_string_equal(met[1].file, "");
+	assert_int_equal(kv_damages(p->store, 3, met, 1), 3);
+	assert_string_equal(met[0].file, "000002.sst");
+	/* As many as there is room for. */
+	memset(long_key, 'k', sizeof(long_key) - 1);
+	for (unsigned i = 1; i <= KV_DAMAGES_KEPT + 2; i++)
+		meet_damage(p, i, long_key);
+	assert_int_equal(kv_damages(p->store, 0, met, 2 * KV_DAMAGES_KEPT), KV_DAMAGES_KEPT);
+	snprintf(file, sizeof(file), "%06u.sst", KV_DAMAGES_KEPT);
+	assert_string_equal(met[KV_DAMAGES_KEPT - 1].file, file);
+	assert_int_equal(met[KV_DAMAGES_KEPT - 1].key_len, KV_DAMAGE_KEY_BYTES);
+	assert_string_equal(met[KV_DAMAGES_KEPT].file, "");
+}
+
 /* ---- Compaction ---- */
 
 static void
@@ -691,6 +756,7 @@ main(void)
 		BACKUP_TEST(directory_in_use_is_locked),
 		BACKUP_TEST(damaged_backup_is_refused),
 		BACKUP_TEST(a_damaged_file_is_told_of_once),
+		BACKUP_TEST(damaged_files_are_remembered_once_each),
 		BACKUP_TEST(compaction_gives_back_what_was_deleted),
 		BACKUP_TEST(long_uses_are_over_however_they_end),
 		BACKUP_TEST(store_open_for_reading_is_neither_compacted_nor_backed_up),

@@ -64,6 +64,7 @@ each_read_that_conflicts_adds_its_share_to_the_size(void **state)
 {
 	struct kv_tx *tx = begin(store_of(state));
 	const struct kv_range_options snapshot = { .mode = KV_SNAPSHOT };
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
 	struct kv_future *watch;
 	uint64_t known = 0;
 
@@ -79,9 +80,12 @@ each_read_that_conflicts_adds_its_share_to_the_size(void **state)
 	watch = kv_watch(tx, STR("t/a"));
 	assert_int_equal(grown(tx, &known, 2), 28 + 3 + 4);
 	kv_future_free(watch);
+	assert_ok(kv_get_metadata_version(tx, version));
+	assert_int_equal(grown(tx, &known, 0), 28 + 17 + 18);
 	kv_tx_free(tx);
 	tx = begin_read(store_of(state));
 	assert_get(tx, "t/a", NULL);
+	assert_ok(kv_get_metadata_version(tx, version));
 	watch = kv_watch(tx, STR("t/a"));
 	assert_int_equal(kv_tx_stats(tx).size_bytes, 0);
 	kv_future_free(watch);

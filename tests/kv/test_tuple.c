@@ -462,6 +462,8 @@ typed_readers_take_what_fits_and_nothing_else(void **state)
 	(void)state;
 	tuple_put_u64(&b, UINT64_MAX);
 	tuple_put_i64(&b, INT64_MIN);
+	tuple_put_i64(&b, INT64_MAX);
+	tuple_put_u64(&b, (uint64_t)INT64_MAX + 1);
 	tuple_put_bool(&b, true);
 	tuple_put_str(&b, STR("a\0b"));
 	tuple_put_bytes(&b, STR("plain"));
@@ -475,6 +477,11 @@ typed_readers_take_what_fits_and_nothing_else(void **state)
 	assert_int_equal(tuple_next_u64(&r, &u), STATUS_CORRUPT);
 	assert_int_equal(tuple_next_i64(&r, &i), STATUS_OK);
 	assert_true(i == INT64_MIN);
+	assert_int_equal(tuple_next_i64(&r, &i), STATUS_OK);
+	assert_true(i == INT64_MAX);
+	assert_int_equal(tuple_next_i64(&r, &i), STATUS_CORRUPT);
+	assert_int_equal(tuple_next_u64(&r, &u), STATUS_OK);
+	assert_true(u == (uint64_t)INT64_MAX + 1);
 	assert_int_equal(tuple_next_str(&r, &scratch, &s), STATUS_CORRUPT);
 	assert_int_equal(tuple_next_bool(&r, &flag), STATUS_OK);
 	assert_true(flag);
@@ -488,6 +495,9 @@ typed_readers_take_what_fits_and_nothing_else(void **state)
 	assert_int_equal(u, 7);
 	assert_int_equal(tuple_next_u64(&nested, &u), STATUS_CORRUPT);
 	assert_int_equal(tuple_next_u64(&r, &u), STATUS_CORRUPT);
+	r = tuple_reader((struct str){ NULL, 0 });
+	assert_int_equal(tuple_next_u64(&r, &u), STATUS_CORRUPT);
+	assert_int_equal(tuple_next_u64_any(&r, &u), STATUS_CORRUPT);
 	buf_release(&b);
 	buf_release(&scratch);
 }
