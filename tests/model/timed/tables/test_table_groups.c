@@ -390,24 +390,35 @@ create_numbered(struct work *w, struct timed *t)
 	return table_index_create(t, &terms, &w->read);
 }
 
-/* The build has split the counters: nobody has to do that before groups are counted. */
+/* Rows whose index is built when they are there: the build splits the counters between groups. */
 static void
-groups_of_an_index_that_was_just_built_are_not_read(void **state)
+build_index(struct fixture *f, int64_t rows)
 {
 	enum {
 		STEPS = 100,
-		FIRST = 500,   /* entries that are read before the counters are */
-		OTHERS = 1500, /* entries and rows beside them, and counters */
 	};
-	struct fixture *f = *state;
 	struct work w = { .f = f, .body = drop_index };
 
 	run(&w);
-	change(f, write_rows, 0, scaled(12000), -1);
+	change(f, write_rows, 0, rows, -1);
 	w.body = create_numbered;
 	run(&w);
 	assert_int_equal(table_index_build(f->store, STR("ks.t"), w.read, STEPS, &f->err),
 			 STATUS_OK);
+}
+
+/* Nobody has to split the counters before groups are counted. */
+static void
+groups_of_an_index_that_was_just_built_are_not_read(void **state)
+{
+	enum {
+		FIRST = 500,   /* entries that are read before the counters are */
+		OTHERS = 1500, /* entries and rows beside them, and counters */
+	};
+	struct fixture *f = *state;
+	struct work w;
+
+	build_index(f, scaled(12000));
 	w = count(f, ALL);
 	assert_counts(&w, 3000, 3000, 3000, 3000);
 	assert_in_range(w.read, 1, FIRST + OTHERS);
@@ -479,6 +490,18 @@ whoever_has_counted_meets_those_who_write(void **state)
 					 STATUS_TX_CONFLICT);
 }
 
+/* Where counters end between two groups, what is behind the first one is read beside them. */
+static void
+whoever_has_counted_a_built_index_meets_those_who_write(void **state)
+{
+	struct fixture *f = *state;
+
+	build_index(f, scaled(8000));
+	assert_int_equal(commit_count_beside(f, 0, GROUPS), STATUS_OK);
+	for (int64_t group = 0; group < GROUPS; group++)
+		assert_int_equal(commit_count_beside(f, -1 - group, group), STATUS_TX_CONFLICT);
+}
+
 /* ---- All of them ---- */
 
 static int
@@ -525,6 +548,7 @@ main(void)
 		TEST(groups_of_an_index_that_was_just_built_are_not_read),
 		TEST(a_transaction_counts_what_it_has_written),
 		TEST(whoever_has_counted_meets_those_who_write),
+		TEST(whoever_has_counted_a_built_index_meets_those_who_write),
 	};
 
 	return cmocka_run_group_tests_name("table_groups", tests, NULL, NULL);
