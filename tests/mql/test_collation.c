@@ -136,6 +136,39 @@ long_texts_have_keys_that_are_cut(void **state)
 	mql_collation_free(c);
 }
 
+/* Whatever room there is, a key is the beginning of the whole one, without the NUL behind that. */
+static void
+keys_are_whole_or_end_where_their_room_does(void **state)
+{
+	/* The last one stands for a sentence, so its key is much longer than it is. */
+	static const char *const cases[] = { "", "a",
+					     "Stra\xc3\x9f"
+					     "e 12",
+					     "\xef\xb7\xba\xef\xb7\xba\xef\xb7\xba\xef\xb7\xba" };
+	struct mql_collation *c = collation(*state, "{'locale':'en','strength':4}");
+	const struct bson_texts *texts = mql_collation_texts(c);
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct str text = str_from_cstr(cases[i]);
+		struct buf whole = BUF_INIT(1 << 20);
+
+		assert_int_equal(texts->put_key(texts->of, text, &whole), STATUS_OK);
+		if (whole.len)
+			assert_null(memchr(whole.ptr, 0, whole.len));
+		for (size_t most = 1; most <= whole.len + 2; most++) {
+			struct buf key = BUF_INIT(most);
+
+			assert_int_equal(texts->put_key(texts->of, text, &key), STATUS_OK);
+			assert_int_equal(key.len, most < whole.len ? most : whole.len);
+			if (key.len)
+				assert_memory_equal(key.ptr, whole.ptr, key.len);
+			buf_release(&key);
+		}
+		buf_release(&whole);
+	}
+	mql_collation_free(c);
+}
+
 static void
 filters_find_by_a_collation(void **state)
 {
@@ -229,6 +262,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(long_texts_have_keys_that_are_cut, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(keys_are_whole_or_end_where_their_room_does,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_find_by_a_collation, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,

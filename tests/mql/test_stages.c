@@ -690,6 +690,8 @@ mistakes_have_mongodbs_codes(void **state)
 		{ "{'$sortByCount':{}}", 40147 },
 		{ "{'$sortByCount':{'a':1}}", 40147 },
 		{ "{'$facet':{}}", 40169 },
+		{ "{'$facet':1}", 40169 },
+		{ "{'$facet':[{'$match':{}}]}", 40169 },
 		{ "{'$facet':{'a':1}}", 40170 },
 		{ "{'$facet':{'a':[{'$out':'x'}]}}", 40600 },
 		{ "{'$out':'x'},{'$limit':1}", 40601 },

@@ -249,6 +249,64 @@ replacements_keep_the_id(void **state)
 	assert_int_equal(q.code, MQL_IMMUTABLE_FIELD);
 }
 
+/* A door reads these paths of a document, or all of it. */
+static void
+paths_of_modifiers_are_looked_at_or_all(void **state)
+{
+	static const struct {
+		const char *update, *paths; /* NULL: all */
+	} cases[] = {
+		{ "{'$set':{'a.b':1},'$inc':{'c':1}}", "a.b c" },
+		{ "{'$push':{'a.0.b':1}}", "a.0.b" },
+		{ "{'$unset':{'a':1}}", "a" },
+		{ "{'$set':{'a.$.b':1}}", NULL },
+		{ "{'$set':{'a.b':1,'c.$[].d':1}}", NULL },
+		{ "{'b':2}", NULL },
+		{ "{}", NULL },
+	};
+	struct mql q = case_mql(*state);
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql_paths looks = { .all = false };
+		struct mql_updated u = { .paths = looks.paths };
+		struct mql_update *made;
+
+		assert_int_equal(mql_update_compile(&q, case_bson(*state, cases[i].update),
+						    BSON_EMPTY, &made),
+				 STATUS_OK);
+		mql_update_paths(made, &looks);
+		assert_int_equal(looks.all, !cases[i].paths);
+		u.count = looks.count;
+		if (cases[i].paths)
+			assert_string_equal(paths_of(*state, &u), cases[i].paths);
+		/* Others may look at more of it. */
+		looks = (struct mql_paths){ .all = true };
+		mql_update_paths(made, &looks);
+		assert_true(looks.all);
+	}
+}
+
+static void
+more_paths_than_there_is_room_for_are_all(void **state)
+{
+	for (unsigned extra = 0; extra < 2; extra++) {
+		struct mql q = case_mql(*state);
+		struct mql_paths looks = { .all = false };
+		struct str fields = STR("'a0':1");
+		struct mql_update *made;
+
+		for (unsigned i = 1; i < MQL_PATHS_MOST + extra; i++)
+			fields = arena_printf(*state, "%.*s,'a%u':1", STR_ARG(fields), i);
+		fields = arena_printf(*state, "{'$set':{%.*s}}", STR_ARG(fields));
+		assert_int_equal(
+			mql_update_compile(&q, case_bson(*state, fields.ptr), BSON_EMPTY, &made),
+			STATUS_OK);
+		mql_update_paths(made, &looks);
+		assert_int_equal(looks.all, extra);
+		assert_int_equal(looks.count, MQL_PATHS_MOST);
+	}
+}
+
 static void
 upserts_begin_with_what_the_filter_says(void **state)
 {
@@ -460,6 +518,10 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(replacements_keep_the_id, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(paths_of_modifiers_are_looked_at_or_all, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(more_paths_than_there_is_room_for_are_all,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(upserts_begin_with_what_the_filter_says, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
