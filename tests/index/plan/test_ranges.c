@@ -329,6 +329,57 @@ ranges_have_the_keys_of_values_that_are_allowed(void **state)
 	}
 }
 
+/* All that a plan is made of. */
+static enum status
+plan_make(const struct key_columns *asked, const struct index_def *def, struct index_work *w,
+	  struct key_ranges *ret)
+{
+	const struct value_order o = { .form = def->form, .w = w };
+	struct value_set both, all;
+
+	TRY(value_set_intersect(&o, &asked->allowed[0], &asked->allowed[1], &both));
+	TRY(value_sets_unite(&o, asked->allowed, COLUMNS, &all));
+	return key_ranges_make(&db, def, asked, &o, ret);
+}
+
+static void
+a_plan_has_all_ranges_or_memory_is_short(void **state)
+{
+	struct rand_seq rand = { .state = 3 };
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		struct arena_mark mark = arena_mark(arena);
+		const struct index_column columns[COLUMNS] = { { .descending = round % 2 } };
+		const struct index_def def = def_of(&index_json_form, columns, COLUMNS);
+		struct value_set allowed[COLUMNS], certain[COLUMNS];
+		struct key_columns asked = { .allowed = allowed,
+					     .certain = round % 3 ? certain : NULL };
+		struct key_ranges wanted;
+		bool full = true;
+
+		for (size_t i = 0; i < COLUMNS; i++) {
+			allowed[i] = random_set(&rand);
+			certain[i] = random_set(&rand);
+		}
+		asked.used = key_columns_choose(&def, allowed);
+		assert_int_equal(plan_make(&asked, &def, &work, &wanted), STATUS_OK);
+		for (size_t bytes = 0; full; bytes += 16) {
+			struct arena *small = arena_new(bytes);
+			struct index_work w = { .arena = small };
+			struct key_ranges ranges = { .count = 0 };
+			enum status status = plan_make(&asked, &def, &w, &ranges);
+
+			full = arena_is_full(small);
+			assert_int_equal(status, full ? STATUS_LIMIT : STATUS_OK);
+			if (!full)
+				assert_int_equal(ranges.count, wanted.count);
+			arena_free(small);
+		}
+		arena_reset(arena, mark);
+	}
+}
+
 /*
  * Two texts of which keys have the same beginning: ranges of the first one with values of another
  * column lie inside of the range of all that is behind the second one.
@@ -427,6 +478,7 @@ main(void)
 		TEST(of_equal_bounds_the_tighter_one_stays),
 		TEST(a_union_of_too_many_values_is_their_span),
 		TEST(ranges_have_the_keys_of_values_that_are_allowed),
+		TEST(a_plan_has_all_ranges_or_memory_is_short),
 		TEST(ranges_that_meet_because_values_were_cut_are_one),
 		TEST(values_of_a_hashed_column_are_in_the_order_of_hashes),
 		TEST(no_more_columns_are_used_than_ranges_are_made_for),
