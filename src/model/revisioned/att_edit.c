@@ -132,7 +132,7 @@ rev_atts_inherit(const struct rev_edit *parent, const struct rev_att_list *from,
 {
 	size_t count = (*edit)->atts_count;
 	struct rev_edit *own = arena_alloc(arena, sizeof(*own));
-	struct rev_att_edit *own_atts = arena_alloc(arena, (count + 1) * sizeof(*own_atts));
+	struct rev_att_edit *own_atts = arena_alloc(arena, count * sizeof(*own_atts));
 	struct att_names names;
 
 	assert(from->count == parent->atts_count);
