@@ -537,7 +537,7 @@ read_special(struct json_input *in)
 	enum json_token token;
 
 	TRY(json_next(&in->r, &token));
-	if (token != JSON_KEY || !in->r.text.len || in->r.text.ptr[0] != '$')
+	if (token != JSON_KEY || !str_starts_with(in->r.text, STR("$")))
 		return STATUS_NOT_FOUND;
 	for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++)
 		if (str_eq(in->r.text, specials[i].name))

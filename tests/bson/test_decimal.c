@@ -128,6 +128,34 @@ all_numbers_print_as_libbson_prints_them(void **state)
 	}
 }
 
+static struct bson_decimal
+of_coefficient(unsigned __int128 coefficient, int exponent)
+{
+	return (struct bson_decimal){ .low = (uint64_t)coefficient,
+				      .high = (uint64_t)(6176 + exponent) << 49 |
+					      (uint64_t)(coefficient >> 64) };
+}
+
+/* 34 digits are the most; what has more is 0, and so is all in the form for large coefficients. */
+static void
+coefficients_of_too_many_digits_are_0(void **state)
+{
+	const unsigned __int128 beyond = (unsigned __int128)UINT64_C(100000000000000000) *
+					 UINT64_C(100000000000000000); /* 10^34 */
+	struct bson_decimal large = { .low = 1, .high = UINT64_C(3) << 61 | UINT64_C(6176) << 47 };
+
+	(void)state;
+	assert_prints(of_coefficient(beyond - 1, 0), "9999999999999999999999999999999999");
+	assert_prints(of_coefficient(beyond - 1, -2), "99999999999999999999999999999999.99");
+	assert_prints(of_coefficient(beyond - 1, 1), "9.999999999999999999999999999999999E+34");
+	assert_prints(of_coefficient(beyond, 0), "0");
+	assert_prints(of_coefficient(beyond + 1, -2), "0.00");
+	assert_true(bson_decimal_is_zero(of_coefficient(beyond, 3)));
+	assert_prints(large, "0");
+	large.high |= UINT64_C(1) << 63;
+	assert_prints(large, "-0");
+}
+
 static void
 arithmetic_is_decimal(void **state)
 {
@@ -190,6 +218,7 @@ main(void)
 		cmocka_unit_test(what_is_no_number_is_refused),
 		cmocka_unit_test(what_does_not_fit_is_rounded_and_told),
 		cmocka_unit_test(all_numbers_print_as_libbson_prints_them),
+		cmocka_unit_test(coefficients_of_too_many_digits_are_0),
 		cmocka_unit_test(arithmetic_is_decimal),
 		cmocka_unit_test(other_types_are_converted_as_mongodb_does),
 	};

@@ -64,6 +64,8 @@ every_type_has_its_form(void **state)
 		"{\"a\":{\"$maxKey\":1}}",
 		"{\"a\":{\"$date\":{\"$numberLong\":\"-1\"}}}",
 		"{\"$oid\":\"at the top this is a member\"}",
+		"{\"$oid\":{}}",
+		"{\"$oid\":{\"\":{}}}",
 		"{\"a\":{\"$gt\":\"x\"}}",
 		"{\"a\":{\"$regex\":\"x\"}}",
 		"{\"\":\"\\u0000\"}",
