@@ -85,6 +85,7 @@ SUITES = {
                "cli/cli_mongo_people", "cli/cli_cql_roles"],
     "serve": ["serve", "cli/cli_redis", "cli/cli_redis_admin", "cli/cli_mongo", "cli/cli_mongo_sessions",
               "cli/cli_mongo_transactions"],
+    "bson": ["bson", "mql", "cli/cli_mongo_queries", "cli/cli_mongo"],
     "mql": ["mql", "model/plain", "cli/cli_mongo_queries", "cli/cli_mongo_aggregate", "cli/cli_mongo"],
 }
 # What no suite runs without a cluster, and what only injects faults into tests.
