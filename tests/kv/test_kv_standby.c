@@ -342,6 +342,7 @@ a_standby_is_written_to_when_it_is_promoted(void **state)
 	p->standby = NULL;
 	assert_int_equal(kv_open(p->standby_url, &(struct kv_options){ 0 }, &store, &p->err),
 			 STATUS_FORBIDDEN);
+	assert_non_null(strstr(p->err.text, " is a standby of another store: "));
 	standby_open(p);
 	assert_int_equal(kv_log_promote_begin(p->standby, &p->err), STATUS_OK);
 	kv_close(p->standby);

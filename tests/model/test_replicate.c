@@ -63,6 +63,22 @@ what_is_known_changes_nothing(void **state)
 	assert_tree(f, "3-c(2-b 1-a)!");
 }
 
+/* What was never stored is not cleared. */
+static void
+a_revision_that_comes_with_its_successor_leaves_no_trace(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edits[] = { fixture_copy(f, "a", "1-a", false, "{\"n\":1}"),
+				    fixture_copy(f, "a", "2-b a", false, "{\"n\":2}") };
+	struct rev_result results[2];
+
+	fixture_write(f, edits, 2, results);
+	assert_tree(f, "2-b(1-a)!");
+	assert_string_equal(fixture_body(f, "a"), "{\"n\":2}");
+	if (!test_store_fails())
+		assert_int_equal(f->cost.clears, 0);
+}
+
 static void
 what_comes_late_is_an_ancestor(void **state)
 {
@@ -525,6 +541,7 @@ main(void)
 		TEST(a_document_comes_with_its_history),
 		TEST(a_longer_history_extends_the_leaf),
 		TEST(what_is_known_changes_nothing),
+		TEST(a_revision_that_comes_with_its_successor_leaves_no_trace),
 		TEST(what_comes_late_is_an_ancestor),
 		TEST(forks_are_branches),
 		TEST(branches_without_a_common_root_live_side_by_side),

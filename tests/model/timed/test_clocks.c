@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "items/items_model.h"
 #include "store.h"
 
@@ -289,6 +290,32 @@ time_goes_on_in_a_database_that_is_ahead(void **state)
 	assert_int_equal(read.now_us, (w->now_ms + (uint64_t)skews_ms[1]) * 1000);
 }
 
+/* As the commands have none: they take the clock of the machine. */
+static enum status
+clockless_run(struct timed *t, struct arena *arena, void *arg)
+{
+	t->clock = NULL;
+	return access_run(t, arena, arg);
+}
+
+static void
+a_process_without_a_clock_of_its_own_comes_behind_what_is_ahead(void **state)
+{
+	struct world *w = *state;
+	struct access set = { .kind = ACCESS_SET, .expiry = { TIMED_EXPIRY_NEVER, 0 } };
+	struct access read = { .kind = ACCESS_READ };
+
+	/* The one that writes is an hour ahead of the machine. */
+	w->now_ms = clock_wall_ms();
+	world_run(w, 1, &set);
+	w->f->store = w->stores[0];
+	items_must(w->f, clockless_run, &read);
+	assert_true(read.got.there);
+	assert_true(read.now_us > set.now_us);
+	/* And no further than time has gone on. */
+	assert_true(read.now_us - set.now_us <= (clock_wall_ms() - w->now_ms + 60000) * 1000);
+}
+
 static void
 writes_expiry_and_the_past_are_right_for_all(void **state)
 {
@@ -346,6 +373,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_write_has_found_expired_is_expired_for_all,
 						world_setup, world_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_without_a_clock_of_its_own_comes_behind_what_is_ahead,
+			world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(time_goes_on_in_a_database_that_is_ahead,
 						world_setup, world_teardown),
 		cmocka_unit_test_setup_teardown(writes_expiry_and_the_past_are_right_for_all,
