@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/rand.h"
+#include "index/json/source.h"
 
 enum {
 	DOCS = 30,
@@ -45,6 +46,9 @@ struct world {
 	struct rand_seq rand;
 	struct tree trees[DOCS];
 	int bodies;
+	int told[DOCS];    /* the winners' bodies, as the last report has them; NONE: none lives */
+	int telling[DOCS]; /* by the transaction that is running */
+	size_t reports;
 	size_t conflicts, unchanged, written, restarted, twins; /* what the run has reached */
 };
 
@@ -271,6 +275,87 @@ model_apply(struct world *w, const struct step *s)
 	w->written++;
 }
 
+/* ---- Reports of winners ---- */
+
+/* The callback has no argument of the test's. */
+static struct world *followed;
+
+static int
+tree_number(const struct world *w, struct str id)
+{
+	for (int i = 0; i < DOCS; i++)
+		if (str_eq(w->trees[i].id, id))
+			return i;
+	return NONE;
+}
+
+static bool
+is_followed(const struct catalog_db *db, struct str id)
+{
+	int at = followed ? tree_number(followed, id) : NONE;
+
+	(void)db;
+	return at != NONE && at % 2 == 0;
+}
+
+static int
+body_told(const struct index_source *source, struct index_work *work)
+{
+	static struct str path[] = { { "n", 1 } };
+	const struct index_column column = { path, 1, false };
+	struct index_value value = { 0 };
+	struct leaf_number number;
+
+	if (!source)
+		return NONE;
+	assert_int_equal(index_json_find(source, &column, work, &value), STATUS_OK);
+	assert_true(value.found);
+	if (value.text.ptr)
+		return (int)strtol(value.text.ptr, NULL, 10);
+	assert_int_equal(leaf_number(&value.leaf, &number), STATUS_OK);
+	return (int)number.magnitude;
+}
+
+/* What was the winner before is what was told last. */
+static enum status
+winner_changed(struct kv_tx *tx, const struct catalog_db *db,
+	       const struct rev_design_change *change, struct arena *arena)
+{
+	struct index_work work = { .arena = arena };
+	int at = tree_number(followed, change->id);
+
+	(void)tx;
+	(void)db;
+	assert_true(at != NONE && at % 2 == 0);
+	assert_int_equal(body_told(change->before, &work), followed->told[at]);
+	followed->telling[at] = body_told(change->after, &work);
+	return STATUS_OK;
+}
+
+/* Writes, and takes over what the attempt that was committed has told. */
+static void
+write_and_follow(struct world *w, const struct rev_edit *edits, size_t count,
+		 struct rev_result *results)
+{
+	memcpy(w->telling, w->told, sizeof(w->told));
+	followed = w;
+	fixture_write(w->f, edits, count, results);
+	followed = NULL;
+	for (int i = 0; i < DOCS; i++)
+		w->reports += w->telling[i] != w->told[i];
+	memcpy(w->told, w->telling, sizeof(w->told));
+}
+
+static void
+compare_told(const struct world *w, const struct tree *t)
+{
+	int at = (int)(t - w->trees), winner = winner_of(t);
+	bool lives = winner != NONE && !t->nodes[winner].deleted;
+
+	if (at % 2 == 0)
+		assert_int_equal(w->told[at], lives ? t->nodes[winner].body : NONE);
+}
+
 /* ---- Comparing ---- */
 
 static void
@@ -285,6 +370,7 @@ compare(struct world *w, struct tree *t)
 	struct kv_tx *tx;
 	size_t leaves = 0, missing = 0;
 
+	compare_told(w, t);
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &tx), STATUS_OK);
 	if (winner == NONE) {
 		assert_int_equal(rev_tree_read(tx, f->db, t->id, REV_TREE_ALL, f->arena, &tree),
@@ -357,7 +443,7 @@ transaction(struct world *w)
 			step_interactive(w, s);
 		edits[i] = s->edit;
 	}
-	fixture_write(w->f, edits, count, results);
+	write_and_follow(w, edits, count, results);
 	for (size_t i = 0; i < count; i++) {
 		const struct step *s = &steps[i];
 
@@ -388,7 +474,7 @@ burst(struct world *w)
 		model_apply(w, &steps[i]);
 		edits[i] = steps[i].edit;
 	}
-	fixture_write(w->f, edits, count, results);
+	write_and_follow(w, edits, count, results);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(results[i].status, STATUS_OK);
 		assert_int_equal(results[i].unchanged, steps[i].want_unchanged);
@@ -410,6 +496,9 @@ run_workload(struct fixture *f, const char *ids)
 	w->bodies = 2;
 	for (int i = 0; i < DOCS; i++)
 		w->trees[i].id = arena_printf(w->f->arena, "%s%d", ids, i);
+	for (int i = 0; i < DOCS; i++)
+		w->told[i] = NONE;
+	rev_follow(is_followed, winner_changed);
 	for (size_t i = 0; i < steps; i++) {
 		if (below(w, 10))
 			transaction(w);
@@ -419,13 +508,16 @@ run_workload(struct fixture *f, const char *ids)
 			fixture_check(w->f);
 	}
 	fixture_check(w->f);
-	print_message("# written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu\n",
-		      w->written, w->conflicts, w->unchanged, w->restarted, w->twins);
+	rev_follow(NULL, NULL);
+	print_message("# written %zu, conflicts %zu, unchanged %zu, restarted %zu, twins %zu, "
+		      "reports %zu\n",
+		      w->written, w->conflicts, w->unchanged, w->restarted, w->twins, w->reports);
 	/* The run went where it was meant to go. */
 	assert_true(w->written > steps / 4);
 	assert_true(w->conflicts > steps / 10);
 	assert_true(w->unchanged > steps / 50);
 	assert_true(w->restarted > steps / 200);
+	assert_true(w->reports > steps / 10);
 	free(w);
 }
 

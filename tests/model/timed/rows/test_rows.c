@@ -442,6 +442,7 @@ deleting_reads_nothing_and_writing_only_the_clock(void **state)
 
 enum {
 	RANGE_ROWS = 700,
+	WIDE_KEYS = TIMED_CLEAR_KEYS + 10,
 };
 
 static void
@@ -480,14 +481,16 @@ a_range_of_rows_with_a_history_goes_in_bounded_transactions(void **state)
 {
 	struct fixture *f = *state;
 	struct op clear = { .kind = OP_CLEAR_ROWS, ROW(TABLE, "u", 0) };
-	size_t left = 2 * RANGE_ROWS;
+	/* The first of them has one key, so that transactions end within a row. */
+	size_t left = 2 * RANGE_ROWS - 1;
 	unsigned transactions = 0;
 
 	must(f, (struct op){ .kind = OP_HISTORY, .db = TABLE, .ms = 3600 });
 	(void)sweep_all(f);
 	for (int i = 0; i < RANGE_ROWS; i++) {
 		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", i), COLUMN(1), ONE(number(i)) });
-		must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i) });
+		if (i < RANGE_ROWS - 1)
+			must(f, (struct op){ OP_INSERT, ROW(TABLE, "u", i) });
 	}
 	clear.key_count = 1;
 	do {
@@ -503,6 +506,31 @@ a_range_of_rows_with_a_history_goes_in_bounded_transactions(void **state)
 	} while (clear.more);
 	assert_int_equal(left, 0);
 	assert_true(transactions >= 2);
+	verified_none(f->store);
+}
+
+static void
+a_row_of_more_keys_than_that_goes_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct op clear = { .kind = OP_CLEAR_ROWS, ROW(TABLE, "u", 0) };
+
+	must(f, (struct op){ .kind = OP_HISTORY, .db = TABLE, .ms = 3600 });
+	(void)sweep_all(f);
+	must(f, (struct op){ OP_PUT, ROW(TABLE, "u", 1), COLUMN(1), ONE(number(1)) });
+	for (int i = 0; i < WIDE_KEYS; i++)
+		must(f, (struct op){ OP_PUT, ROW(TABLE, "u", 2),
+				     .steps = { { .column = 1 }, { .key = number(i) } },
+				     .step_count = 2, ONE(number(i)) });
+	assert_true(stored(f, TABLE, SPACE_ROWS) > TIMED_CLEAR_KEYS + 1);
+	clear.key_count = 1;
+	run(f, &clear);
+	assert_int_equal(clear.status, STATUS_OK);
+	assert_true(clear.more);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 1);
+	run(f, &clear);
+	assert_false(clear.more);
+	assert_int_equal(stored(f, TABLE, SPACE_ROWS), 0);
 	verified_none(f->store);
 }
 
@@ -1115,6 +1143,7 @@ main(void)
 		CASE(deleting_reads_nothing_and_writing_only_the_clock),
 		CASE(a_range_of_rows_is_deleted_without_reading_it),
 		CASE(a_range_of_rows_with_a_history_goes_in_bounded_transactions),
+		CASE(a_row_of_more_keys_than_that_goes_at_once),
 		CASE(the_sweep_comes_by_all_databases),
 		CASE(a_default_that_is_changed_counts_for_what_is_there),
 		CASE(what_is_written_again_is_not_removed),
