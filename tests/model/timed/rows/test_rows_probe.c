@@ -15,10 +15,12 @@
 #include "model/timed/rows/rows.h"
 #include "probe.h"
 #include "store.h"
+#include "../sweep_probe.h"
 
 enum {
 	START_MS = 1000 * 1000,
 	LATER_MS = START_MS + 5000, /* when operations run */
+	DUE_MS = START_MS + 100000, /* when all has expired that does */
 };
 
 #define TABLE  "table"
@@ -500,6 +502,22 @@ static const struct probe_op checks[] = {
 	  "72-74: ~/~O~O 75-90: O/ 91: ~O/O 92-93: ~/O 94-97: O/O" },
 };
 
+/* ---- Sweeping ---- */
+
+IN(table, sweep_dues)
+IN(keeper, sweep_dues)
+IN(keys, sweep_dues)
+
+static const struct probe_op sweeping[] = {
+	{ "sweep a table", sweep_dues_in_table,
+	  "ok, conflicts 8 0+0; 1: C/O 2-9: O/ 10-12: CO/CNCOC~O" },
+	{ "sweep, with a history", sweep_dues_in_keeper,
+	  "ok, conflicts 7 0+0; 1: C/O 2: C/CNCOC 3-5: O/ 6: CO/CNCOC~O 7: O/O 8: "
+	  "CO/CNCOC~O 9: O/O 10: CO/CNCOC~O 11: O/O" },
+	{ "sweep collections", sweep_dues_in_keys,
+	  "ok, conflicts 2 0+0; 1: C/O 2-3: O/ 4: C/CNCOC~ 5: O/O 6: CO/CNCOC~O" },
+};
+
 /* ---- The world ---- */
 
 static enum status
@@ -635,6 +653,15 @@ writers_hand_failures_on(void **state)
 }
 
 static void
+the_sweep_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	w->now_ms = DUE_MS;
+	probe_each(w->store, w, sweeping, COUNT(sweeping));
+}
+
+static void
 readers_hand_failures_on(void **state)
 {
 	struct world *w = *state;
@@ -667,6 +694,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_sweep_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,

@@ -21,11 +21,14 @@
 #include "model/timed/tables/tables_int.h"
 #include "probe.h"
 #include "store.h"
+#include "../sweep_probe.h"
 #include "test_tables.h"
 
 enum {
 	START_MS = 1000 * 1000,
-	LATER_MS = START_MS + 5000, /* when operations run */
+	LATER_MS = START_MS + 5000,       /* when operations run */
+	DUE_MS = START_MS + 100000,       /* when all has expired that does */
+	GRACE_MS = 11 * 24 * 3600 * 1000, /* after which no mark of a deletion is kept */
 	TTL_MS = 60000,
 	STAMP_US = 1000,
 	LONG_BYTES = 250 * 1000, /* of a value in pieces */
@@ -442,6 +445,29 @@ static const struct probe_op checks[] = {
 	  "148: O/O 149: ~O/O 150-151: ~/O 152-157: O/O" },
 };
 
+/* ---- Sweeping ---- */
+
+IN(PLAIN, plain, sweep_dues)
+IN(STAMPED, stamped, sweep_dues)
+IN(PACKED, packed, sweep_dues)
+
+static const struct probe_op sweeping[] = {
+	{ "sweep a table", sweep_dues_in_plain,
+	  "ok, conflicts 10 0+0; 1: C/O 2-7: O/ 8-9: CO/CNCOC~O 10: C/CNC~OC 11: "
+	  "CO/CNC~OCO 12: C/CNCOC" },
+	{ "sweep what has stamps", sweep_dues_in_stamped,
+	  "ok, conflicts 2 0+0; 1: C/O 2-3: O/ 4: CO/CNCOC~CO" },
+	{ "sweep packed rows", sweep_dues_in_packed,
+	  "ok, conflicts 2 0+0; 1: C/O 2-3: O/ 4-5: CO/CNCOC~O" },
+};
+
+IN(STAMPED, stamped, sweep_left)
+
+static const struct probe_op clearing[] = {
+	{ "clear marks of deletions", sweep_left_in_stamped,
+	  "ok, conflicts 6 0+0; 1: C/O 2-5: O/ 6-8: C/CNCOCO 9: CO/CNCOCO" },
+};
+
 /* ---- The world ---- */
 
 static enum status
@@ -623,6 +649,24 @@ writers_hand_failures_on(void **state)
 	struct world *w = *state;
 
 	probe_each(w->store, w, writing, COUNT(writing));
+}
+
+static void
+the_sweep_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	w->now_ms = DUE_MS;
+	probe_each(w->store, w, sweeping, COUNT(sweeping));
+}
+
+static void
+clearing_marks_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	w->now_ms = START_MS + GRACE_MS;
+	probe_each(w->store, w, clearing, COUNT(clearing));
 }
 
 static void
@@ -970,6 +1014,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_keyspace_is_altered_or_memory_has_ended, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(writers_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_sweep_hands_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(clearing_marks_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup_long,
