@@ -75,6 +75,9 @@ what_is_no_number_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (bson_decimal_parse(str_from_cstr(texts[i]), &d, NULL))
 			fail_msg("\"%s\" is taken for a number", texts[i]);
+	/* What is behind a text is no part of it. */
+	assert_false(bson_decimal_parse(str_of("1e+5", 2), &d, NULL));
+	assert_false(bson_decimal_parse(str_of("+5", 1), &d, NULL));
 }
 
 static void

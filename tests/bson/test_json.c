@@ -90,6 +90,16 @@ every_type_has_its_form(void **state)
 	assert_reads("{\"a\":{\"$date\":\"2012-12-24T12:15:30.501Z\"}}",
 		     "{\"a\":{\"$date\":{\"$numberLong\":\"1356351330501\"}}}",
 		     "{\"a\":{\"$date\":\"2012-12-24T12:15:30.501Z\"}}");
+	/* The last moment that has a text, and the one behind it. */
+	assert_reads("{\"a\":{\"$date\":253402300799999}}",
+		     "{\"a\":{\"$date\":{\"$numberLong\":\"253402300799999\"}}}",
+		     "{\"a\":{\"$date\":\"9999-12-31T23:59:59.999Z\"}}");
+	assert_reads("{\"a\":{\"$date\":253402300800000}}",
+		     "{\"a\":{\"$date\":{\"$numberLong\":\"253402300800000\"}}}", NULL);
+	/* No text, so this is an operator of a query. */
+	assert_reads("{\"a\":{\"$regex\":\"x\",\"$options\":1}}",
+		     "{\"a\":{\"$regex\":\"x\",\"$options\":{\"$numberInt\":\"1\"}}}",
+		     "{\"a\":{\"$regex\":\"x\",\"$options\":1}}");
 }
 
 static void
@@ -278,6 +288,8 @@ dates_are_iso_8601(void **state)
 					     "2012-12-24T12:15:30+01:000",
 					     "2012-12-24T12:15:30+010000",
 					     "2012-12-24 12:15:30Z",
+					     "2012-12-2/T12:15:30Z",
+					     "2012-1 -24T12:15:30Z",
 					     "2012-12-24T24:00:00Z",
 					     "2012-12-24T12:15:30.Z",
 					     "2012-12-24T12:15:30+1:00",
@@ -288,6 +300,8 @@ dates_are_iso_8601(void **state)
 	int64_t ms;
 
 	(void)state;
+	/* What is behind a text is no zone of it. */
+	assert_false(bson_date_read(str_of("2012-12-24T12:15:30+01:00", 19), &ms));
 	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
 		assert_true(bson_date_read(str_from_cstr(dates[i].text), &ms));
 		assert_true(ms == dates[i].ms);

@@ -86,6 +86,8 @@ names_that_javascript_would_move_are_in_an_array(void **state)
 	assert_writes("{\"10\":true}", true, "[\"\\u0001O\",\"10\",true]");
 	assert_writes("{\"1a\":true}", true, "{\"1a\":true}");
 	assert_writes("{\"1-\":true}", true, "{\"1-\":true}");
+	assert_writes("{\"-1\":true}", true, "{\"-1\":true}");
+	assert_writes("{\"$1\":true}", true, "{\"$1\":true}");
 	assert_writes("{\"\":true}", true, "{\"\":true}");
 }
 
