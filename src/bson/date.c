@@ -62,13 +62,13 @@ read_fraction(struct str *text, unsigned *ret_ms)
 static bool
 read_zone(struct str text, int64_t *ret_seconds)
 {
-	bool west = text.len && text.ptr[0] == '-';
+	bool west = str_starts_with(text, STR("-"));
 	unsigned hours, minutes;
 
 	*ret_seconds = 0;
 	if (str_eq(text, STR("Z")))
 		return true;
-	if (!text.len || (!west && text.ptr[0] != '+'))
+	if (!west && !str_starts_with(text, STR("+")))
 		return false;
 	text = str_skip(text, 1);
 	if (!read_digits(&text, 2, text.len == 5 ? ':' : 0, &hours) ||
