@@ -168,6 +168,28 @@ equal_keys_of_a_document_come_by_value(void **state)
 	world_free(w);
 }
 
+static void
+a_cleanup_without_memory_clears_nothing(void **state)
+{
+	struct world *w = world_new(*state);
+	struct err err = { 0 };
+	uint64_t cleared;
+
+	doc_put(w, &w->docs[0]);
+	update(w);
+	(void)mem_fail_only(1);
+	assert_int_equal(view_cleanup(w->f->calm, CATALOG_SPACE_COUCH, w->f->db->name, NULL, 0,
+				      &cleared, &err),
+			 STATUS_NOMEM);
+	(void)mem_fail_only(0);
+	assert_int_equal(cleared, 0);
+	assert_int_equal(view_cleanup(w->f->calm, CATALOG_SPACE_COUCH, w->f->db->name, NULL, 0,
+				      &cleared, &err),
+			 STATUS_OK);
+	assert_int_equal(cleared, 1);
+	world_free(w);
+}
+
 /* As most documents have it. */
 static void
 a_single_row_of_each_map_is_ordered_without_memory(void **state)
@@ -514,6 +536,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(notes_are_listed_in_pages_until_they_are_cleared,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_guarded_note_conflicts_with_another_one,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_cleanup_without_memory_clears_nothing,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test(a_range_has_both_bounds_or_memory_is_short),
 		cmocka_unit_test_setup_teardown(partitions_are_read_by_themselves, fixture_setup,
