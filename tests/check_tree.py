@@ -429,6 +429,49 @@ def members_of_values_are_read_by_their_type():
             for code in (without_comments(path),) for found in reads.finditer(code) if not found[1]]
 
 
+# The conversions that log_event() has (base/log.c): another one ends the line there, with a "?".
+LOG_CONVERSION = re.compile(r"%(?:(?:\.\*)?s|d|u|ld|lld|llu|zu)")
+
+
+def literals_of(text):
+    """The texts between quotes of C's source, as one."""
+    return "".join(re.findall(r'"((?:\\.|[^"\\])*)"', text))
+
+
+def call_at(code, start):
+    """The arguments of the call whose parenthesis opens at `start`: texts may have parentheses, too."""
+    depth = 0
+    for found in re.finditer(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()]", code[start:]):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if not depth:
+            return code[start:start + found.end()]
+    return code[start:]
+
+
+def arguments_of(call):
+    """The arguments of a call in parentheses."""
+    found, depth, start = [], 0, 1
+    for at in re.finditer(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[(){},]", call):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(at[0], 0)
+        if (at[0] == "," and depth == 1) or not depth:
+            found.append(call[start:at.start()])
+            start = at.end()
+    return found
+
+
+def lines_of_the_log_use_what_it_can_write():
+    """The compiler compares arguments with formats, and knows all of printf's conversions: log_event() has some."""
+    wrong = []
+    for path in sources():
+        code = without_comments(path)
+        for found in re.finditer(r"\blog_event(?=\()", code):
+            formats = literals_of(arguments_of(call_at(code, found.end()))[2])
+            left = LOG_CONVERSION.sub("", formats)
+            wrong += [f"{path.relative_to(TOP)}:{code.count(chr(10), 0, found.start()) + 1}: log_event() cannot write"
+                      f" '{left[at.start():at.start() + 4]}'" for at in re.finditer("%", left)]
+    return wrong
+
+
 def nothing_is_left_to_do():
     marker = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     return [f"{path.relative_to(TOP)}:{number}"
@@ -530,7 +573,8 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
           work_ends_below_the_doors, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
-          members_of_values_are_read_by_their_type, nothing_is_left_to_do, limits_are_told_as_they_are,
+          members_of_values_are_read_by_their_type, lines_of_the_log_use_what_it_can_write,
+          nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,
           headers_have_guards_of_their_own, code_is_formatted]
 
