@@ -51,13 +51,14 @@ BUSY = 4  # connections that scan, so that the server never waits for one
 
 class Frond:
     def __init__(self, program, directory):
-        self.log = open(pathlib.Path(directory) / "log", "w+")
+        self.log = open(pathlib.Path(directory) / "log", "w")
         self.process = subprocess.Popen(
             [program, "serve", "--http", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--redis", "127.0.0.1:0"],
             cwd=directory, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.process.stdout.readline()
-        self.log.seek(0)
-        self.ports = dict(re.findall(r"event=(cql|redis) address=127\.0\.0\.1:(\d+)", self.log.read()))
+        # Opened anew: the server has the place in the open file in common with this program.
+        log = pathlib.Path(self.log.name).read_text()
+        self.ports = dict(re.findall(r"event=(cql|redis) address=127\.0\.0\.1:(\d+)", log))
 
     def settle(self):
         """Waits until nothing of the last operation is left, such as a compaction, which the next would be charged."""
