@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/clear.h"
 #include "base/mem.h"
 #include "doc/builder_int.h"
 #include "doc/doc.h"
@@ -362,7 +363,7 @@ doc_builder_new(void)
 	if (!b)
 		return NULL;
 	/* The frames are set as containers begin. */
-	memset(b, 0, offsetof(struct doc_builder, frames));
+	CLEAR_BEFORE(b, frames);
 	buf_init(&b->path, VALUE_MAX_BYTES);
 	buf_init(&b->value, VALUE_MAX_BYTES);
 	return b;

@@ -1,5 +1,6 @@
 #include "doc/doc.h"
 
+#include "base/clear.h"
 #include "base/mem.h"
 #include "doc/builder.h"
 #include "doc/doc_int.h"
@@ -296,7 +297,7 @@ doc_scratch_new(void)
 	if (!x)
 		return NULL;
 	/* The term's lists are set as they begin. */
-	memset(x, 0, offsetof(struct doc_scratch, term));
+	CLEAR_BEFORE(x, term);
 	term_init(&x->term);
 	x->builder = doc_builder_new();
 	if (x->builder)

@@ -1,6 +1,7 @@
-/* Buffers, arenas and the counted allocator. */
+/* Buffers, arenas, the counted allocator, and structs that are cleared in part. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,7 @@
 #include "base/arena.h"
 #include "base/budget.h"
 #include "base/buf.h"
+#include "base/clear.h"
 #include "base/mem.h"
 
 static void
@@ -314,6 +316,74 @@ every_byte_is_two_digits_wherever_it_lies(void **state)
 	}
 }
 
+/* ---- Structs that are cleared but for large members ---- */
+
+enum {
+	CLEAR_TEST_BYTE = 0x55, /* each byte before */
+};
+
+struct inner {
+	char large[11];
+	int64_t count;
+};
+
+struct object {
+	int first;
+	char large[13];
+	int64_t next;
+	struct inner inner;
+	char last;
+};
+
+/* True if each byte of the member is that. */
+#define IS(member, byte) is_all(&(member), sizeof(member), byte)
+
+static bool
+is_all(const void *p, size_t n, int byte)
+{
+	for (size_t i = 0; i < n; i++)
+		if (((const uint8_t *)p)[i] != byte)
+			return false;
+	return true;
+}
+
+static void
+what_is_in_front_of_a_large_member_is_cleared(void **state)
+{
+	struct object o;
+
+	(void)state;
+	memset(&o, CLEAR_TEST_BYTE, sizeof(o));
+	CLEAR_BEFORE(&o, large);
+	assert_true(IS(o.first, 0) && IS(o.large, CLEAR_TEST_BYTE) && IS(o.next, CLEAR_TEST_BYTE));
+}
+
+static void
+what_is_behind_a_large_member_is_cleared(void **state)
+{
+	struct object o;
+
+	(void)state;
+	memset(&o, CLEAR_TEST_BYTE, sizeof(o));
+	CLEAR_BEHIND(&o, large, next);
+	assert_true(IS(o.first, CLEAR_TEST_BYTE) && IS(o.large, CLEAR_TEST_BYTE));
+	assert_true(IS(o.next, 0) && IS(o.inner, 0) && IS(o.last, 0));
+}
+
+static void
+what_is_between_two_large_members_is_cleared(void **state)
+{
+	struct object o;
+
+	(void)state;
+	memset(&o, CLEAR_TEST_BYTE, sizeof(o));
+	CLEAR_BETWEEN(&o, large, next, inner.large);
+	assert_true(IS(o.first, CLEAR_TEST_BYTE) && IS(o.large, CLEAR_TEST_BYTE) && IS(o.next, 0));
+	assert_true(IS(o.inner, CLEAR_TEST_BYTE) && IS(o.last, CLEAR_TEST_BYTE));
+	CLEAR_BEHIND(&o, inner.large, inner.count);
+	assert_true(IS(o.inner.large, CLEAR_TEST_BYTE) && IS(o.inner.count, 0) && IS(o.last, 0));
+}
+
 int
 main(void)
 {
@@ -331,6 +401,9 @@ main(void)
 		cmocka_unit_test(a_copy_is_whole_or_is_left_alone),
 		cmocka_unit_test(an_array_keeps_its_elements_as_it_grows),
 		cmocka_unit_test(the_nth_allocation_and_all_after_it_fail),
+		cmocka_unit_test(what_is_in_front_of_a_large_member_is_cleared),
+		cmocka_unit_test(what_is_behind_a_large_member_is_cleared),
+		cmocka_unit_test(what_is_between_two_large_members_is_cleared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "catalog/shared.h"
 #include "access/follow.h"
 #include "access/settings.h"
+#include "base/clear.h"
 #include "base/err_clear.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -433,7 +434,7 @@ couch_is_to_be_cut(struct http_exchange *x)
 static void
 couch_req_init(struct couch_req *r, struct http_exchange *x, struct couch *couch)
 {
-	memset(r, 0, offsetof(struct couch_req, fail));
+	CLEAR_BEFORE(r, fail);
 	r->x = x;
 	r->couch = couch;
 	r->loop = http_loop_context(x);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clear.h"
 #include "base/clock.h"
 #include "base/err_clear.h"
 #include "base/metric.h"
@@ -619,14 +620,13 @@ static void
 request_init(struct cql_request *r, struct cql_client *c, const struct input_frame *f,
 	     struct arena *arena, struct buf *out, struct ops_op *op)
 {
-	const size_t behind_err = offsetof(struct cql_request, more);
 	const struct frame_header *h = &f->header;
 	bool is_statement = h->opcode == FRAME_QUERY || h->opcode == FRAME_EXECUTE;
 
 	metric_add(&requests, !f->again);
-	memset(r, 0, offsetof(struct cql_request, err));
+	CLEAR_BEFORE(r, err);
 	err_clear(&r->err);
-	memset((char *)r + behind_err, 0, sizeof(*r) - behind_err);
+	CLEAR_BEHIND(r, err, more);
 	r->door = c->door;
 	r->client = c;
 	r->header = *h;

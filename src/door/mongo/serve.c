@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clear.h"
 #include "base/clock.h"
 #include "base/err_clear.h"
 #include "base/metric.h"
@@ -433,15 +434,12 @@ may_run_again(const struct call *c, enum status status)
 static void
 call_clear(struct call *c)
 {
-	const size_t behind_args = offsetof(struct call, collation);
-	const size_t behind_err = offsetof(struct call, code);
-
-	memset(c, 0, offsetof(struct call, args));
+	CLEAR_BEFORE(c, args);
 	for (size_t i = 0; i < COMMAND_ARGS; i++)
 		c->args[i].given = false;
-	memset((char *)c + behind_args, 0, offsetof(struct call, err) - behind_args);
+	CLEAR_BETWEEN(c, args, collation, err);
 	err_clear(&c->err);
-	memset((char *)c + behind_err, 0, sizeof(*c) - behind_err);
+	CLEAR_BEHIND(c, err, code);
 }
 
 /*

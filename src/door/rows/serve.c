@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/clear.h"
 #include "base/clock.h"
 #include "base/err_clear.h"
 #include "base/metric.h"
@@ -251,8 +252,9 @@ serve_body(struct rows_request *r)
 static void
 request_init(struct rows_request *r, struct rows_client *c, const struct rows_header *h)
 {
-	memset(r, 0, offsetof(struct rows_request, err));
+	CLEAR_BEFORE(r, err);
 	err_clear(&r->err);
+	CLEAR_BEHIND(r, err, schema);
 	r->door = c->door;
 	r->client = c;
 	r->header = *h;

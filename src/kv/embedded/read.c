@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "base/clear.h"
 #include "kv/embedded/range_int.h"
 #include "kv/many.h"
 
@@ -565,7 +566,7 @@ emb_get_range(struct kv_tx *base, struct str begin, struct str end,
 	struct range_job job;
 	enum status status;
 
-	memset(&job, 0, offsetof(struct range_job, gap));
+	CLEAR_BEFORE(&job, gap);
 	job.tx = tx;
 	job.begin = begin;
 	job.end = end;

@@ -2,6 +2,7 @@
 #include <endian.h>
 #include <pthread.h>
 
+#include "base/clear.h"
 #include "base/steady.h"
 #include "catalog/seq.h"
 #include "model/timed/renew.h"
@@ -49,15 +50,13 @@ void
 timed_init(struct timed *t, struct kv_tx *tx, const struct catalog_db *db,
 	   const struct timed_clock *clock, struct err *err)
 {
-	const size_t behind_buckets = offsetof(struct timed, state.count);
-
 	/*
 	 * The buckets of a history and the bytes of `checked` are most of the struct, and are not
 	 * cleared: nobody reads more of them than their counts say, and these become 0 here.
 	 */
-	memset(t, 0, offsetof(struct timed, state));
-	memset((char *)t + behind_buckets, 0, offsetof(struct timed, checked) - behind_buckets);
-	t->checked_len = 0;
+	CLEAR_BEFORE(t, state);
+	CLEAR_BETWEEN(t, state.buckets, state.count, checked);
+	CLEAR_BEHIND(t, checked, checked_len);
 	t->tx = tx;
 	t->db = db;
 	t->clock = clock;

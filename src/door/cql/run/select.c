@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clear.h"
 #include "door/cql/run/ahead.h"
 #include "door/cql/run/joint.h"
 #include "door/cql/schema/system.h"
@@ -630,7 +631,7 @@ select_run(struct run *run, const struct params *p)
 	struct reading r;
 	enum status status = select_begin(&s, run);
 
-	memset(&r, 0, offsetof(struct reading, timed)); /* which is a kilobyte */
+	CLEAR_BEFORE(&r, timed); /* which is a kilobyte */
 	r.s = &s;
 	r.place = BUF_SHORT(PAGE_PLACE_BYTES);
 	r.before = BUF_SHORT(TABLE_PLACE_BYTES);

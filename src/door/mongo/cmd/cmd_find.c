@@ -1,6 +1,7 @@
 /* find, getMore, killCursors: documents in batches. */
 #include <assert.h>
 
+#include "base/clear.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/cmd/view.h"
 #include "door/mongo/index/index.h"
@@ -86,10 +87,8 @@ struct find {
 static void
 find_init(struct find *f)
 {
-	const size_t behind_query = offsetof(struct find, projection);
-
 	f->query.call = NULL;
-	memset((char *)f + behind_query, 0, sizeof(*f) - behind_query);
+	CLEAR_BEHIND(f, query, projection);
 }
 
 /* How many documents of the query are wanted, those that are skipped too; 0: all. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/clear.h"
 #include "base/clock.h"
 #include "base/err_clear.h"
 #include "base/hash.h"
@@ -151,7 +152,7 @@ struct group {
 static void
 group_init(struct group *g, struct redis *r, struct job *first, struct arena *arena)
 {
-	memset(g, 0, offsetof(struct group, err));
+	CLEAR_BEFORE(g, err);
 	g->redis = r;
 	g->first = first;
 	g->arena = arena;

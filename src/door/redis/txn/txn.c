@@ -1,5 +1,6 @@
 #include "door/redis/txn/txn.h"
 
+#include "base/clear.h"
 #include "base/err_clear.h"
 #include "base/hash.h"
 #include "base/steady.h"
@@ -12,7 +13,7 @@ void
 txn_init(struct txn *x, struct redis *r, struct kv_tx *tx, struct catalog_cache *cache,
 	 struct arena *arena, struct err *err)
 {
-	memset(x, 0, offsetof(struct txn, slots));
+	CLEAR_BEFORE(x, slots);
 	x->redis = r;
 	x->tx = tx;
 	x->cache = cache;
