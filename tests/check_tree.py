@@ -392,7 +392,7 @@ def people_on_connections_are_followed_below_the_doors():
 def work_ends_below_the_doors():
     """What ends a door's work, its client, its time, or whoever ends it, is serve/wanted.h's: an operation that begins
     has it, and a group of lanes by wanted_group_begin()."""
-    around = re.compile(r"\bstep_set_ask\(|\bsteps?(?:->|\.)ask\b|\bnet_session_is_wanted\("
+    around = re.compile(r"\bstep_set_owner\(|\bsteps?(?:->|\.)owner\b|\bnet_session_is_wanted\("
                         r"|\blimits_work_under\(|\btask_work_for\(")
     wrong = [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/door/*.c", "src/door/**/*.c")
              for found in around.finditer(without_comments(path))]
@@ -400,6 +400,35 @@ def work_ends_below_the_doors():
         code = without_comments(path)
         if "lanes_enter(" in code and "wanted_group_begin(" not in code:
             wrong.append(f"{path.relative_to(TOP)} runs groups of lanes without wanted_group_begin()")
+    return wrong
+
+
+# What doors wait for by events and pauses of their own, other than wait_asking(), and how that ends. Waits for a
+# client, for memory, for a worker and for the store have their ends below the doors.
+DOOR_WAITS = {
+    "door/couch/admin/follow.c": 1,        # a standby's question: with the exchange, which is asked each time
+    "door/couch/admin/replicate.c": 1,     # the end of a replication: with the exchange
+    "door/couch/admin/scrape.c": 1,        # the store's numbers: after SCRAPE_WAIT_MS
+    "door/couch/list/feed_wait.c": 2,      # a feed, which looks at its rights
+    "door/cql/flight.c": 3,                # statements of the connection, each of which ends by itself
+    "door/mongo/txn/cluster_time.c": 1,    # visit_check_waiting() each time
+    "door/mongo/txn/hold.c": 1,            # likewise
+    "door/mongo/watch/watch_look.c": 2,    # likewise
+    "door/redis/txn/effects_block.c": 1,   # a group that runs the client's command
+    "door/redis/txn/user_change.c": 1,     # connections that look: USER_APPLY_MS
+    "door/redis/txn/waited.c": 1,          # the thread that waits for other processes
+}
+
+
+def doors_wait_where_they_are_asked():
+    """A wait that nobody ends is what a removed person, killOp and maxTimeMS would not end."""
+    wrong = []
+    for path in tracked("src/door/*.c", "src/door/**/*.c"):
+        name = path.relative_to(TOP).as_posix().removeprefix("src/")
+        count = len(re.findall(r"\b(?:event_wait(?:_any)?|wait_pause(?:_until)?)\(", without_comments(path)))
+        if count != DOOR_WAITS.get(name, 0):
+            wrong.append(f"src/{name} has {count} waits, and DOOR_WAITS says {DOOR_WAITS.get(name, 0)}:"
+                         " wait_asking() (loop/asking.h) ends with the work that waits")
     return wrong
 
 
@@ -580,7 +609,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
-          work_ends_below_the_doors, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
+          work_ends_below_the_doors, doors_wait_where_they_are_asked, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, lines_of_the_log_use_what_it_can_write,
           large_members_are_left_alone_by_one_header, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include "base/metric.h"
+#include "loop/asking.h"
+#include "loop/step.h"
 
 static int64_t hash_queue_length(void);
 
@@ -228,8 +230,9 @@ hash_queue_wait(struct hash_turn *turn, struct hash_turn *leader, struct event *
 {
 	struct event *events[] = { &turn->come, gone };
 	bool gave_up = false;
+	size_t which;
 
-	if (event_wait_any(events, gone ? 2 : 1, WAIT_FOREVER) != 0) {
+	if (wait_asking(events, gone ? 2 : 1, WAIT_FOREVER, &which) != STATUS_OK || which != 0) {
 		pthread_mutex_lock(&queue.lock);
 		/* Others may want what this fiber was to hash: then it goes on, for them. */
 		if (!turn->followers)
@@ -254,6 +257,9 @@ hash_queue_enter(struct hash_turn *turn, const struct hash_queue_limits *limits,
 {
 	struct hash_turn *leader;
 
+	/* Also where there is nothing to wait for: a command may want one hash after another. */
+	if (step_ask_waiting() != STATUS_OK)
+		return HASH_QUEUE_GONE;
 	event_init(&turn->come);
 	turn->followers = NULL;
 	pthread_mutex_lock(&queue.lock);

@@ -32,7 +32,7 @@ enum hash_queue_answer {
 	HASH_QUEUE_TURN,   /* the caller hashes, and then calls hash_queue_leave() */
 	HASH_QUEUE_SHARED, /* another fiber has hashed the same: `turn->outcome` is its */
 	HASH_QUEUE_FULL,
-	HASH_QUEUE_GONE, /* `gone` was set while the caller waited */
+	HASH_QUEUE_GONE, /* `gone` was set meanwhile, or the fiber's work ends (loop/asking.h) */
 };
 
 struct hash_turn {

@@ -1,5 +1,7 @@
 #include "access/visitor.h"
 
+#include <assert.h>
+
 #include "access/people.h"
 
 void
@@ -10,12 +12,44 @@ visitor_reset(struct visitor *v, struct settings_live *live)
 
 	settings_held_unref(held);
 	arena_free(v->arena);
-	*v = (struct visitor){ .authenticated = everybody, .user.admin = everybody };
+	v->arena = NULL;
+	v->user = (struct auth_user){ .admin = everybody };
+	v->authenticated = everybody;
+	v->entered = v->undecided = false;
+	v->follow = (struct follow){ 0 };
+}
+
+void
+visitor_keep_former(struct visitor *v)
+{
+	assert(visitor_may_change(v));
+	if (!v->arena)
+		return;
+	v->former[v->former_count++] = v->arena;
+	v->arena = NULL;
+}
+
+void
+visitor_forget_formers(struct visitor *v)
+{
+	while (v->former_count)
+		arena_free(v->former[--v->former_count]);
+}
+
+size_t
+visitor_bytes(const struct visitor *v)
+{
+	size_t bytes = v->arena ? arena_used_bytes(v->arena) : 0;
+
+	for (unsigned i = 0; i < v->former_count; i++)
+		bytes += arena_used_bytes(v->former[i]);
+	return bytes;
 }
 
 void
 visitor_release(struct visitor *v)
 {
+	visitor_forget_former(v);
 	arena_free(v->arena);
 	*v = (struct visitor){ 0 };
 }

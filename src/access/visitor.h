@@ -15,6 +15,7 @@
 enum {
 	VISITOR_BYTES = 256 * 1024, /* what is kept of a person: roles, and what they mean */
 	VISITOR_STRANGER_BYTES = 64 * 1024, /* of a request of one who has not logged in */
+	VISITOR_FORMER = 4, /* changes of a person while one command waits; then that ends */
 };
 
 struct visitor {
@@ -23,6 +24,9 @@ struct visitor {
 	bool undecided;        /* it could not be told what nobody may: each look asks again */
 	struct auth_user user; /* its texts are in `arena` */
 	struct arena *arena;   /* NULL: nobody has logged in */
+	/* What was known before, to which a command that waits may still point. */
+	struct arena *former[VISITOR_FORMER];
+	unsigned former_count;
 	struct follow follow;
 };
 
@@ -36,6 +40,28 @@ struct visitor_found {
 void visitor_reset(struct visitor *v, struct settings_live *live);
 /* The connection ends. */
 void visitor_release(struct visitor *v);
+
+/*
+ * Before a change of the person while a command waits: what is known now lasts until
+ * visitor_forget_former(). visitor_may_change() says whether there is room for one more.
+ */
+void visitor_keep_former(struct visitor *v);
+void visitor_forget_formers(struct visitor *v);
+static inline bool
+visitor_may_change(const struct visitor *v)
+{
+	return v->former_count < VISITOR_FORMER;
+}
+/* When the command has ended. */
+static inline void
+visitor_forget_former(struct visitor *v)
+{
+	if (v->former_count)
+		visitor_forget_formers(v);
+}
+
+/* The memory of all that is known. */
+size_t visitor_bytes(const struct visitor *v);
 
 /* True for a person whom limits by person are for: none in charge, and not nobody. */
 static inline bool

@@ -109,6 +109,7 @@ struct js_call {
  * STATUS_UNSUPPORTED: this server has no worker.
  * STATUS_UNAVAILABLE: a worker cannot be started now.
  * STATUS_TIMEOUT: the deadline passed; STATUS_CANCELLED: `stop` was set, or js_stop() was called.
+ * What whoever owns the fiber's work fails with while the call waits (loop/asking.h).
  * STATUS_TOO_MANY: too many calls wait. STATUS_LIMIT: the call, or its result, is too large.
  * STATUS_NOMEM.
  */

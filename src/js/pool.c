@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/process.h"
+#include "loop/asking.h"
 #include "js/pool_int.h"
 
 enum {
@@ -138,19 +139,18 @@ give_up(struct js *js, struct js_run **run)
 	return true;
 }
 
-/* As event_wait_any(), and tells the caller if the answer is slow to come. */
-static size_t
-await_outcome(struct js_call *call, struct event *const *events, size_t n)
+/* As wait_asking(), and tells the caller if the answer is slow to come. */
+static enum status
+await_outcome(struct js_call *call, struct event *const *events, size_t n, size_t *ret_which)
 {
 	if (call->on_slow && call->patience_ns < call->deadline_ns) {
-		size_t which = event_wait_any(events, n, call->patience_ns);
-
-		if (which < n)
-			return which;
+		TRY(wait_asking(events, n, call->patience_ns, ret_which));
+		if (*ret_which < n)
+			return STATUS_OK;
 		call->on_slow(call->slow_arg);
 		call->on_slow = NULL; /* a call may be several requests */
 	}
-	return event_wait_any(events, n, call->deadline_ns);
+	return wait_asking(events, n, call->deadline_ns, ret_which);
 }
 
 enum status
@@ -161,7 +161,7 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 	size_t event_count = 1;
 	enum status status;
 	bool gave_up = false;
-	size_t which;
+	size_t which = 0;
 
 	pthread_mutex_lock(&js->lock);
 	status = enqueue(js, *run, err);
@@ -172,9 +172,9 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 		events[event_count++] = call->stop;
 	if (call->gone)
 		events[event_count++] = call->gone;
-	which = await_outcome(call, events, event_count);
+	status = await_outcome(call, events, event_count, &which);
 	/* With an outcome no lock is needed: whoever has set the event is done with the run. */
-	if (which != 0) {
+	if (status != STATUS_OK || which != 0) {
 		pthread_mutex_lock(&js->lock);
 		gave_up = give_up(js, run);
 		pthread_mutex_unlock(&js->lock);
@@ -184,7 +184,10 @@ js_pool_run(struct js_call *call, struct js_run **run, struct err *err)
 			*err = (*run)->err;
 		return (*run)->status;
 	}
-	if (which < event_count)
+	/* Whoever has said that the work ends for another reason has explained it. */
+	if (status != STATUS_OK && status != STATUS_CANCELLED && status != STATUS_TIMEOUT)
+		return status;
+	if (which < event_count || status == STATUS_CANCELLED)
 		return err_set(err, STATUS_CANCELLED, "nobody waits for the function any more");
 	return err_set(err, STATUS_TIMEOUT, "no worker was free for the function in time");
 }

@@ -154,19 +154,32 @@ step_limit(void)
 	return step_meter ? step_meter->limit : 0;
 }
 
-void
-step_set_ask(enum status (*ask)(void *arg), void *arg)
+struct step_owner
+step_set_owner(struct step_owner owner)
 {
+	struct step_owner before = { 0 };
+
 	if (!step_meter)
-		return;
-	step_meter->ask = ask;
-	step_meter->ask_arg = arg;
+		return before;
+	before = step_meter->owner;
+	step_meter->owner = owner;
+	return before;
 }
 
 enum status
 step_ask(void)
 {
-	return step_meter && step_meter->ask ? step_meter->ask(step_meter->ask_arg) : STATUS_OK;
+	const struct step_owner *o = step_meter ? &step_meter->owner : NULL;
+
+	return o && o->ask ? o->ask(o->arg) : STATUS_OK;
+}
+
+enum status
+step_ask_waiting(void)
+{
+	const struct step_owner *o = step_meter ? &step_meter->owner : NULL;
+
+	return o && o->ask_waiting ? o->ask_waiting(o->arg) : STATUS_OK;
 }
 
 /*
@@ -231,8 +244,8 @@ step_spend(bool may_fail)
 		wait_yield();
 		/* The fiber is here again, by way of step_enter() on the same thread. */
 		assert(step_meter == m);
-		if (may_fail && m->ask)
-			status = m->ask(m->ask_arg);
+		if (may_fail && m->owner.ask)
+			status = m->owner.ask(m->owner.arg);
 	}
 	step_grant(m);
 	if (may_fail && status == STATUS_OK && m->limit && m->used > m->limit)

@@ -79,24 +79,32 @@ void step_cpu_end(void);
 
 /* ---- For whoever runs fibers (loop/task.c) and owns their work ---- */
 
-/*
- * Has the running fiber ask `ask(arg)` after each slice from now on: STATUS_OK if its work is to
- * go on. Nothing on a plain thread.
- */
-void step_set_ask(enum status (*ask)(void *arg), void *arg);
+/* Who says whether the work of a fiber is to go on: STATUS_OK if it is. Zeroed: it always is. */
+struct step_owner {
+	enum status (*ask)(void *arg); /* after each slice of computing; may be NULL */
+	/* Now and then while the fiber waits in wait_asking() (loop/asking.h); may be NULL. */
+	enum status (*ask_waiting)(void *arg);
+	void *arg;
+};
 
 /*
- * Asks at once, without counting: STATUS_OK also on a plain thread, and where nobody is to be
+ * From now on the running fiber asks this one. Returns who was asked before. Nothing on a plain
+ * thread, whose work always goes on.
+ */
+struct step_owner step_set_owner(struct step_owner owner);
+
+/*
+ * Each asks at once, without counting: STATUS_OK also on a plain thread, and where nobody is to be
  * asked.
  */
 MUST_USE enum status step_ask(void);
+MUST_USE enum status step_ask_waiting(void);
 
 /* What is counted of one fiber. Its loop's thread alone uses it. */
 struct step_meter {
-	uint64_t limit;                /* of one unit; 0: none */
-	uint64_t used;                 /* steps of this unit that were settled */
-	enum status (*ask)(void *arg); /* of step_set_ask(); NULL: the work always is to go on */
-	void *ask_arg;
+	uint64_t limit; /* of one unit; 0: none */
+	uint64_t used;  /* steps of this unit that were settled */
+	struct step_owner owner;
 
 	int64_t granted;      /* the credit that was given last */
 	int64_t credit;       /* how much to give: adapted to what a step costs */

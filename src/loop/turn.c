@@ -1,6 +1,7 @@
 #include "loop/turn.h"
 
 #include "base/clock.h"
+#include "loop/step.h"
 
 /* A place in the budget's queue and the event that tells its fiber that the turn has come. */
 struct turn_wait {
@@ -20,41 +21,45 @@ turn_granted(struct budget_turn *turn)
 	event_set(&((struct turn_wait *)turn)->come);
 }
 
-/* Parks until the turn has come, the deadline or the stop, and has those who stall make room. */
-static void
+/*
+ * Parks until the turn has come, the deadline or the stop, or nobody may have it any more, and has
+ * those who stall make room.
+ */
+static enum status
 turn_park(struct budget *b, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
 {
 	struct event *events[] = { &w->come, stop };
 	size_t count = stop ? 2 : 1;
 	uint64_t look_ns;
 
-	do {
+	for (;;) {
 		budget_make_room(b);
 		look_ns = clock_after_ms(BUDGET_LOOK_MS);
 		if (look_ns > deadline_ns)
 			look_ns = deadline_ns;
-	} while (event_wait_any(events, count, look_ns) == count && look_ns < deadline_ns);
-}
-
-static bool
-turn_wait_for(struct budget *b, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
-{
-	enum budget_answer answer;
-
-	event_init(&w->come); /* first: the turn may come as soon as it is in the queue */
-	answer = budget_queue(b, &w->turn);
-	if (answer != BUDGET_QUEUED)
-		return answer == BUDGET_GIVEN;
-	turn_park(b, w, deadline_ns, stop);
-	return budget_leave(b, &w->turn);
+		if (event_wait_any(events, count, look_ns) < count || look_ns == deadline_ns)
+			return STATUS_OK;
+		TRY(step_ask_waiting());
+	}
 }
 
 static enum status
 turn_ask(struct budget_part *p, struct turn_wait *w, uint64_t deadline_ns, struct event *stop)
 {
+	enum status status = STATUS_OK;
+	enum budget_answer answer;
+
 	w->turn.granted = turn_granted;
-	if (turn_wait_for(p->budget, w, deadline_ns, stop))
+	event_init(&w->come); /* first: the turn may come as soon as it is in the queue */
+	answer = budget_queue(p->budget, &w->turn);
+	if (answer == BUDGET_QUEUED) {
+		status = turn_park(p->budget, w, deadline_ns, stop);
+		if (budget_leave(p->budget, &w->turn))
+			return STATUS_OK;
+	}
+	if (answer == BUDGET_GIVEN)
 		return STATUS_OK;
+	TRY(status);
 	if (stop && event_is_set(stop))
 		return STATUS_CANCELLED;
 	p->refused = true;

@@ -13,7 +13,8 @@
  * Sets `n` bytes aside, on top of what was asked before, and waits for them until the deadline, or
  * until `stop` is set (may be NULL). More than three quarters of the budget counts as that much:
  * a request for all of it gets it alone. STATUS_LIMIT when the bytes were not free in time, or when
- * too many wait already (`p->refused` is set then); STATUS_CANCELLED when `stop` was set.
+ * too many wait already (`p->refused` is set then); STATUS_CANCELLED when `stop` was set; what
+ * whoever owns the fiber's work fails with meanwhile (step_ask_waiting()).
  */
 MUST_USE enum status budget_ask(struct budget_part *p, size_t n, uint64_t deadline_ns,
 				struct event *stop);

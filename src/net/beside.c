@@ -30,8 +30,7 @@ net_beside_take(struct net_session *s)
 	arena_set_part(t->arena, &s->part);
 	/* As the session's own. */
 	t->steps.limit = s->loop->request_steps;
-	t->steps.ask = s->task->steps.ask;
-	t->steps.ask_arg = s->task->steps.ask_arg;
+	t->steps.owner = s->task->steps.owner;
 	watchdog_label_copy(t->label, s->task->label);
 	return t;
 }

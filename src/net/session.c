@@ -120,6 +120,16 @@ net_session_ask(void *session)
 	return net_session_is_wanted(session) ? STATUS_OK : STATUS_CANCELLED;
 }
 
+/* That the peer has left is told by an event, to those who need not wait for it any more. */
+static enum status
+net_session_ask_waiting(void *session)
+{
+	const struct net_session *s = session;
+	const struct event *given_up = s->patience.event;
+
+	return given_up && event_is_set(given_up) ? STATUS_CANCELLED : STATUS_OK;
+}
+
 void
 net_session_work(struct net_session *s)
 {
@@ -153,8 +163,7 @@ net_session_run(struct net_session *s, bool soon, void (*fn)(void *arg), void (*
 	budget_enter(&s->part);
 	net_session_work(s);
 	s->task->steps.limit = s->loop->request_steps;
-	s->task->steps.ask = net_session_ask;
-	s->task->steps.ask_arg = s;
+	s->task->steps.owner = (struct step_owner){ net_session_ask, net_session_ask_waiting, s };
 	net_conn_note_request(s->conn);
 	if (soon)
 		task_start_soon(s->task, fn, done, arg);

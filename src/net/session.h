@@ -120,8 +120,8 @@ void net_session_interrupt(struct net_session *s);
 /*
  * On the fiber, after each slice of computing: false if nobody waits for its work any more, because
  * the connection is lost, the session was interrupted, or the peer has sent its end and has had
- * `ended_most` slices since. A session's fiber is asked this (step_set_ask()) until an operation of
- * its protocol is asked in its place (serve/wanted.h).
+ * `ended_most` slices since. A session's fiber asks this (step_set_owner()) until an operation of
+ * its protocol begins, which is asked in its place (serve/wanted.h).
  */
 bool net_session_is_wanted(struct net_session *s);
 

@@ -107,7 +107,7 @@ run_copy_batches(void *arg)
 {
 	struct repl_run *r = arg;
 
-	step_set_ask(run_ask, r);
+	(void)step_set_owner((struct step_owner){ .ask = run_ask, .arg = r });
 	while (!run_is_over(r)) {
 		struct copy_batch *b = copy_batch_claim(r);
 		struct err err = { 0 };

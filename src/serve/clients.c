@@ -241,6 +241,7 @@ clients_op_end(struct clients_entry *e)
 {
 	ops_end(&e->op);
 	e->may.ask = NULL;
+	visitor_forget_former(&e->who);
 }
 
 /* The texts about a connection, which only its own fiber may read without a lock. */

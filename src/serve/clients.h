@@ -67,6 +67,7 @@ struct clients_entry {
 	struct visitor who;
 	struct budget_part person; /* that counts what is kept of them */
 	struct {
+		enum status (*look)(struct clients_entry *e); /* set by serve/visit.h */
 		enum status (*ask)(void *arg);
 		void *arg;
 	} may;                     /* what its operation may still wait for (visit_may()) */

@@ -95,11 +95,8 @@ struct ops_op {
 
 	/* Whether it goes on (serve/wanted.h). Its fiber's; 0 unless it runs. */
 	enum ops_ends ends;
-	uint64_t until_ns; /* when it has had its time; 0: it has as much as it wants */
-	struct {
-		enum status (*ask)(void *arg);
-		void *arg;
-	} before; /* that its fiber was asked before */
+	uint64_t until_ns;        /* when it has had its time; 0: it has as much as it wants */
+	struct step_owner before; /* whom its fiber asked before */
 
 	_Atomic bool killed; /* somebody has ended it while it runs: set with the list's lock */
 	_Atomic uint64_t id; /* 0 while it is not in a list */

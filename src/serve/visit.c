@@ -7,6 +7,12 @@
 #include "serve/clients.h"
 #include "serve/wanted.h"
 
+/*
+ * In `who.follow.seen`: the connection ends with its person. It was found by a wait below a command
+ * perhaps, which only that fails with, and the next one must not go on.
+ */
+#define VISIT_ENDS UINT64_MAX
+
 /* ---- Coming and going ---- */
 
 static void
@@ -25,9 +31,21 @@ visit_tell(struct clients_entry *e)
 static void
 visit_count(struct clients_entry *e)
 {
-	const struct arena *arena = e->who.arena;
+	(void)net_memory_part_resize(&e->person, visitor_bytes(&e->who));
+}
 
-	(void)net_memory_part_resize(&e->person, arena ? arena_used_bytes(arena) : 0);
+/* As visit_check_waiting() for the person alone. */
+static enum status
+visit_look_waiting(struct clients_entry *e)
+{
+	if (visit_is_current(e))
+		return STATUS_OK;
+	if (!visitor_may_change(&e->who))
+		return STATUS_CANCELLED;
+	TRY(visit_follow(e));
+	if (e->may.ask)
+		return e->may.ask(e->may.arg);
+	return e->who.authenticated ? STATUS_OK : STATUS_UNAUTHORIZED;
 }
 
 void
@@ -35,6 +53,7 @@ visit_reset(struct clients_entry *e)
 {
 	const struct visit_rules *rules = &e->clients->rules;
 
+	e->may.look = visit_look_waiting;
 	visitor_reset(&e->who, rules->live);
 	rules->forget(e);
 	visit_count(e);
@@ -94,6 +113,14 @@ visit_is_current(const struct clients_entry *e)
 	return visitor_is_current(&e->who, e->clients->rules.news);
 }
 
+/* What runs on the connection may point to what is known of the person. */
+static void
+visit_keep_former(struct clients_entry *e)
+{
+	if (e->op.link)
+		visitor_keep_former(&e->who);
+}
+
 /*
  * The person is known, and what the person may is to be. While that cannot be told, what was known
  * holds, and the next command looks again. Takes the arena of `found`. False: the connection ends.
@@ -108,6 +135,7 @@ visit_renew(struct clients_entry *e, const struct visitor_found *found)
 		arena_free(found->arena);
 		return true;
 	}
+	visit_keep_former(e);
 	visitor_change(&e->who, found);
 	visit_count(e);
 	visit_tell(e);
@@ -149,6 +177,7 @@ visit_look(struct clients_entry *e)
 	}
 	if (rules->ends_with_person)
 		return false;
+	visit_keep_former(e);
 	visit_reset(e);
 	return true;
 }
@@ -159,8 +188,11 @@ visit_follow(struct clients_entry *e)
 	/* What runs beside uses the person; the connection's fiber asks again when it has ended. */
 	if (visit_is_current(e) || e->beside)
 		return STATUS_OK;
-	if (!visit_look(e))
+	if (e->who.follow.seen == VISIT_ENDS || !visit_look(e)) {
+		e->who.follow.seen = VISIT_ENDS;
+		e->who.undecided = true; /* so nobody is current any more */
 		return STATUS_CANCELLED;
+	}
 	atomic_store(&e->followed, e->who.follow.seen);
 	return STATUS_OK;
 }
@@ -204,10 +236,5 @@ enum status
 visit_check_waiting(struct clients_entry *e)
 {
 	TRY(wanted_check_waiting(&e->op));
-	if (visit_is_current(e))
-		return STATUS_OK;
-	TRY(visit_follow(e));
-	if (e->may.ask)
-		return e->may.ask(e->may.arg);
-	return e->who.authenticated ? STATUS_OK : STATUS_UNAUTHORIZED;
+	return visit_look_waiting(e);
 }

@@ -80,7 +80,10 @@ MUST_USE enum status visit_login(struct clients_entry *e, const char *method, st
 MUST_USE enum status visit_enter(struct clients_entry *e, const struct visitor_found *found,
 				 struct err *err);
 
-/* The person for audit lines, and for access/. What these point to lasts as long as the person. */
+/*
+ * The person for audit lines, and for access/. What these point to lasts until the operation has
+ * ended that runs, and otherwise as long as the person.
+ */
 struct audit_by visit_audit_by(const struct clients_entry *e);
 struct auth_client visit_auth(const struct clients_entry *e);
 
@@ -115,7 +118,8 @@ MUST_USE enum status visit_follow(struct clients_entry *e);
 void visit_may(struct clients_entry *e, enum status (*ask)(void *arg), void *arg);
 
 /*
- * Between two looks at what others do: fails as wanted_check_waiting() does for the entry's
+ * Between two looks at what others do; a wait_asking() (loop/asking.h) looks at the person by
+ * itself. Fails as wanted_check_waiting() does for the entry's
  * operation; with STATUS_CANCELLED also if the connection ends with its person; and if the person
  * has no right any more to what the operation waits for, as visit_may() says, by default with
  * STATUS_UNAUTHORIZED.

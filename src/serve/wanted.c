@@ -39,7 +39,7 @@ wanted_check_time(const struct ops_op *op)
 
 /* ---- One operation ---- */
 
-/* For step_set_ask(). */
+/* For step_set_owner(). */
 static enum status
 wanted_ask(void *arg)
 {
@@ -55,18 +55,32 @@ wanted_ask(void *arg)
 	return wanted ? wanted_check_time(op) : STATUS_CANCELLED;
 }
 
+/* Likewise. */
+static enum status
+wanted_ask_waiting(void *arg)
+{
+	const struct ops_op *op = arg;
+	struct clients_entry *e = op->client;
+
+	if (net_session_is_given_up(op->session))
+		return STATUS_CANCELLED;
+	if (op->ends == OPS_FINISHES)
+		return STATUS_OK;
+	if (wanted_is_ended(op) || (op->ends == OPS_ENDS && event_is_set(&op->session->lost)))
+		return STATUS_CANCELLED;
+	TRY(wanted_check_time(op));
+	/* Operations beside the entry's own use the person, who stays until they have ended. */
+	return e && op == &e->op && e->may.look ? e->may.look(e) : STATUS_OK;
+}
+
 void
 wanted_begin(struct ops_op *op)
 {
-	const struct step_meter *steps = step_current();
-
 	assert(op->ends == OPS_ENDS && !op->until_ns);
 	(void)wanted_work_for(op);
-	if (!op->session || !steps)
-		return;
-	op->before.ask = steps->ask;
-	op->before.arg = steps->ask_arg;
-	step_set_ask(wanted_ask, op);
+	if (op->session)
+		op->before = step_set_owner(
+			(struct step_owner){ wanted_ask, wanted_ask_waiting, op });
 }
 
 void
@@ -77,7 +91,7 @@ wanted_end(struct ops_op *op)
 	op->ends = OPS_ENDS;
 	op->until_ns = 0;
 	if (op->session)
-		step_set_ask(op->before.ask, op->before.arg);
+		(void)step_set_owner(op->before);
 }
 
 enum status
@@ -96,7 +110,7 @@ wanted_check_waiting(const struct ops_op *op)
 
 /* ---- A group ---- */
 
-/* For step_set_ask(). Clients of other loops are looked at by their events alone. */
+/* For step_set_owner(). Clients of other loops are looked at by their events alone. */
 static enum status
 wanted_group_ask(void *arg)
 {
@@ -114,20 +128,16 @@ wanted_group_ask(void *arg)
 void
 wanted_group_begin(struct wanted_group *g, const struct lanes_job *first)
 {
-	const struct step_meter *steps = step_current();
-
 	for (const struct lanes_job *j = first; j; j = j->group)
 		assert(j->works_for);
 	g->first = first;
 	g->worked_for = wanted_work_for(NULL);
-	g->ask = steps ? steps->ask : NULL;
-	g->ask_arg = steps ? steps->ask_arg : NULL;
-	step_set_ask(wanted_group_ask, g);
+	g->before = step_set_owner((struct step_owner){ .ask = wanted_group_ask, .arg = g });
 }
 
 void
 wanted_group_end(struct wanted_group *g)
 {
-	step_set_ask(g->ask, g->ask_arg);
+	(void)step_set_owner(g->before);
 	(void)wanted_work_for(g->worked_for);
 }

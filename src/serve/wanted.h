@@ -9,6 +9,10 @@
  * - when its client has left (net_session_is_wanted());
  * - when a stop of the process has given up on its client.
  *
+ * A wait that may take long, such as for a worker for functions, ends likewise (loop/asking.h), and
+ * also when the person on the connection is gone or has no right any more to what the operation
+ * waits for (serve/visit.h). That the client has left is told to such a wait by an event.
+ *
  * What is done also for a client that has left, such as a write that has come as a whole, sets
  * `ends` of its operation.
  *
@@ -52,9 +56,8 @@ MUST_USE enum status wanted_check_waiting(const struct ops_op *op);
  */
 struct wanted_group { /* private */
 	const struct lanes_job *first;
-	/* What the fiber was asked, and for whom it worked, before. */
-	enum status (*ask)(void *arg);
-	void *ask_arg;
+	/* Whom the fiber asked, and for whom it worked, before. */
+	struct step_owner before;
 	struct ops_op *worked_for;
 };
 

@@ -10,6 +10,7 @@
 
 #include "access/hash_queue.h"
 #include "base/metric.h"
+#include "loop/step.h"
 
 enum {
 	MOST = 32,
@@ -191,6 +192,33 @@ who_has_gone_leaves_the_queue(void **state)
 	assert_string_equal(order, "c");
 }
 
+static enum status
+has_ended(void *arg)
+{
+	return *(const bool *)arg ? STATUS_CANCELLED : STATUS_OK;
+}
+
+static void
+whose_work_has_ended_hashes_nothing_more(void **state)
+{
+	struct hash_turn turn;
+	struct step_meter meter;
+	bool ended = false;
+
+	(void)state;
+	step_init(&meter);
+	step_enter(&meter);
+	(void)step_set_owner((struct step_owner){ .ask_waiting = has_ended, .arg = &ended });
+	turn_of(&turn, "10.0.0.1:1", 'a');
+	assert_int_equal(hash_queue_enter(&turn, &limits, NULL), HASH_QUEUE_TURN);
+	hash_queue_leave(&turn, &limits, 7);
+	ended = true;
+	/* Though nobody is in front of it. */
+	assert_int_equal(hash_queue_enter(&turn, &limits, NULL), HASH_QUEUE_GONE);
+	step_leave();
+	assert_int_equal(waiting(), 0);
+}
+
 static void
 many_at_once_come_to_their_end(void **state)
 {
@@ -226,6 +254,7 @@ main(void)
 		cmocka_unit_test(full_queue_refuses_the_address_that_has_most),
 		cmocka_unit_test(equal_keys_share_a_hash),
 		cmocka_unit_test(who_has_gone_leaves_the_queue),
+		cmocka_unit_test(whose_work_has_ended_hashes_nothing_more),
 		cmocka_unit_test(many_at_once_come_to_their_end),
 	};
 

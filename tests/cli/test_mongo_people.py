@@ -1,9 +1,10 @@
 """People and their roles by MongoDB's commands: documents of _users, as every door has them."""
 
 import base64
+import pathlib
 import time
 
-from harness import contains, equal, main, ok, test, until
+from harness import FROND, Skip, contains, equal, main, ok, test, until
 from mongo import Client, Failure, Int64
 from mongo_server import MongoServer
 
@@ -11,8 +12,8 @@ ADMIN = {"FROND_ADMIN": "root:secret"}
 
 
 class Mongo(MongoServer):
-    def __init__(self, cwd, **kwargs):
-        super().__init__(cwd, ini="[chttpd_auth]\niterations = 10\n", env=ADMIN, **kwargs)
+    def __init__(self, cwd, ini="", **kwargs):
+        super().__init__(cwd, ini="[chttpd_auth]\niterations = 10\n" + ini, env=ADMIN, **kwargs)
 
     def login(self, name="root", password="secret"):
         return Client(self.port).login(name, password)
@@ -217,6 +218,24 @@ def a_stream_that_waits_ends_with_the_right(cwd):
                 answer = own.read()[2]
                 equal((answer["ok"], answer.get("code")), (0.0, 13))
                 contains(answer["errmsg"], wanted)
+
+
+@test
+def a_command_that_waits_for_a_function_ends_with_the_right(cwd):
+    if not (pathlib.Path(FROND).parent / "frond-js").exists():
+        raise Skip("there is no frond-js")
+    with Mongo(cwd, ini="[couchdb]\nos_process_timeout = 3600000\n") as server, server.login() as c:
+        c({"insert": "c", "documents": [{"_id": 0}]}, "shop")
+        for change in ({"updateUser": "ann", "roles": []}, {"dropUser": "ann"}):
+            if not c({"usersInfo": "ann"})["users"]:
+                c({"createUser": "ann", "pwd": "x", "roles": []})
+            c({"updateUser": "ann", "roles": [{"role": "read", "db": "shop"}]})
+            with server.login("ann", "x") as own:
+                own.send({"find": "c", "filter": {"$where": "for (;;) ;"}, "$db": "shop"})
+                until(lambda: [op for op in c({"currentOp": 1})["inprog"] if op.get("ns") == "shop.c"])
+                c(change)
+                answer = own.read()[2]
+                equal((answer["ok"], answer.get("code")), (0.0, 13))
 
 
 @test

@@ -263,6 +263,33 @@ def administrators_alone_change_people(cwd):
 
 
 @test
+def a_command_that_hashes_one_password_after_another_ends_with_its_person(cwd):
+    boss, header = "/_node/_local/_config/admins/boss", {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+
+    def hashed(door):
+        return door.metrics(header)["frond_password_hashes_total"]
+
+    def sends_much(door):
+        """More passwords than can be hashed in an hour, of which some are."""
+        equal(door.http("PUT", boss, "secret")[0], 200)
+        c, before = door.login("boss"), hashed(door)
+        c.send("ACL", "SETUSER", "eve", *["resetpass", ">apple"] * 10000)
+        until(lambda: hashed(door) > before + 2)
+        return c
+
+    with Door(cwd, settings="iterations = 300000\n") as door, door.login() as root:
+        c = sends_much(door)
+        equal(door.http("DELETE", boss)[0], 200)
+        assert isinstance(c.read(), Error)
+        c.send("PING")
+        ends(c)
+        c = sends_much(door)
+        equal(root("CLIENT", "KILL", "USER", "boss"), 1)
+        ends(c)
+        equal(root("ACL", "GETUSER", "eve"), None)
+
+
+@test
 def users_are_changed_by_no_transaction(cwd):
     with Door(cwd) as door, door.login() as root:
         answers = root.pipeline(("MULTI",), ("ACL", "SETUSER", "ann"), ("CONFIG", "SET", "requirepass", "x"),

@@ -11,6 +11,7 @@
 #include "base/budget_room.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "loop/step.h"
 #include "loop/turn.h"
 
 enum {
@@ -259,6 +260,38 @@ waiting_can_be_stopped(void **state)
 	pthread_join(a.thread, NULL);
 	assert_int_equal(a.status, STATUS_CANCELLED);
 	assert_int_equal(b.waiting, 0);
+	budget_part_release(&p);
+	budget_fini(&b);
+}
+
+static enum status
+has_ended(void *arg)
+{
+	return ++*(int *)arg > 1 ? STATUS_UNAUTHORIZED : STATUS_OK;
+}
+
+static void
+a_wait_ends_when_its_work_does(void **state)
+{
+	struct budget_part all, p;
+	struct step_meter meter;
+	struct budget b;
+	int asked = 0;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&all, &b);
+	budget_part_init(&p, &b);
+	assert_int_equal(ask_now(&all, LIMIT), STATUS_OK);
+	step_init(&meter);
+	step_enter(&meter);
+	(void)step_set_owner((struct step_owner){ .ask_waiting = has_ended, .arg = &asked });
+	assert_int_equal(budget_ask(&p, MB, WAIT_FOREVER, NULL), STATUS_UNAUTHORIZED);
+	assert_int_equal(asked, 2);
+	assert_false(p.refused);
+	step_leave();
+	budget_part_release(&all);
+	assert_int_equal(ask_now(&p, MB), STATUS_OK);
 	budget_part_release(&p);
 	budget_fini(&b);
 }
@@ -663,6 +696,7 @@ main(void)
 		cmocka_unit_test(who_asked_first_is_served_first),
 		cmocka_unit_test(who_gives_up_lets_the_next_one_in),
 		cmocka_unit_test(waiting_can_be_stopped),
+		cmocka_unit_test(a_wait_ends_when_its_work_does),
 		cmocka_unit_test(nothing_is_lost_among_many_threads),
 	};
 

@@ -10,8 +10,11 @@
 
 #include "access/people.h"
 #include "access/person.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "catalog/store_format.h"
+#include "loop/asking.h"
+#include "loop/step.h"
 #include "net/memory.h"
 #include "net/session.h"
 #include "serve/beside.h"
@@ -336,6 +339,9 @@ a_connection_ends_with_its_person_or_rights_if_its_door_wants_that(void **state)
 	change(f, "apple", "cook");
 	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
 	assert_string_equal(err.text, "the person has gone");
+	/* It may have been a wait below a command that found that: the next one finds it, too. */
+	c->changes_end = false;
+	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
 	change(f, NULL, "");
 	assert_int_equal(visit_follow(e), STATUS_CANCELLED);
 }
@@ -472,6 +478,96 @@ a_command_that_waits_asks_what_its_person_may_now(void **state)
 	e->op.session = NULL;
 }
 
+/* A fiber of nothing but this. */
+static void
+begin_work(struct fixture *f, struct step_meter *meter, struct net_session *session)
+{
+	struct clients_entry *e = begin(f);
+
+	*session = (struct net_session){ 0 };
+	event_init(&session->lost);
+	event_init(&session->closed);
+	event_init(&session->stopping);
+	step_init(meter);
+	step_enter(meter);
+	e->op.session = session;
+	change(f, "apple", "cook");
+	log_in(e);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	clients_op_begin(e, &door, "wait", STR(""), 0, STR(""), STR(""));
+}
+
+static void
+end_work(struct fixture *f)
+{
+	struct clients_entry *e = &f->client.entry;
+
+	clients_op_end(e);
+	assert_int_equal(step_ask_waiting(), STATUS_OK);
+	assert_int_equal(e->who.former_count, 0);
+	e->op.session = NULL;
+	step_leave();
+}
+
+static void
+a_wait_below_the_door_ends_with_the_person_and_the_operation(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = &f->client.entry;
+	struct net_session session;
+	struct step_meter meter;
+	struct event never;
+	struct event *events[] = { &never };
+	size_t which;
+
+	begin_work(f, &meter, &session);
+	event_init(&never);
+	visit_may(e, may_as_cook, &f->client);
+	assert_int_equal(wait_asking(events, 1, clock_after_ms(1), &which), STATUS_OK);
+	assert_int_equal(which, 1);
+	change(f, "apple", "waiter");
+	assert_int_equal(wait_asking(events, 1, WAIT_FOREVER, &which), STATUS_FORBIDDEN);
+	change(f, "apple", "cook");
+	assert_int_equal(step_ask_waiting(), STATUS_OK);
+	e->op.until_ns = 1;
+	assert_int_equal(wait_asking(events, 1, WAIT_FOREVER, &which), STATUS_TIMEOUT);
+	e->op.until_ns = 0;
+	/* That the peer has sent its end does not end it: it may wait for the answer. */
+	event_set(&session.closed);
+	assert_int_equal(step_ask_waiting(), STATUS_OK);
+	event_set(&session.lost);
+	assert_int_equal(wait_asking(events, 1, WAIT_FOREVER, &which), STATUS_CANCELLED);
+	e->op.ends = OPS_FINISHES;
+	assert_int_equal(step_ask_waiting(), STATUS_OK);
+	end_work(f);
+}
+
+static void
+what_points_to_a_person_lasts_as_long_as_the_command(void **state)
+{
+	struct fixture *f = *state;
+	struct clients_entry *e = &f->client.entry;
+	struct net_session session;
+	struct step_meter meter;
+	struct audit_by by;
+	struct str role;
+
+	begin_work(f, &meter, &session);
+	by = visit_audit_by(e);
+	role = f->client.role;
+	for (int i = 0; i < VISITOR_FORMER; i++) {
+		change(f, "apple", i % 2 ? "cook" : "waiter");
+		assert_int_equal(step_ask_waiting(), STATUS_OK);
+	}
+	assert_true(str_eq(by.user, STR("jan")) && str_eq(role, STR("cook")));
+	/* What is kept for one command is bounded. */
+	change(f, "apple", "waiter");
+	assert_int_equal(step_ask_waiting(), STATUS_CANCELLED);
+	end_work(f);
+	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_true(str_eq(f->client.role, STR("waiter")));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -486,6 +582,8 @@ main(void)
 		TEST(the_person_stays_while_operations_run_beside),
 		TEST(what_is_kept_of_a_person_counts_in_the_memory_of_all),
 		TEST(a_command_that_waits_asks_what_its_person_may_now),
+		TEST(a_wait_below_the_door_ends_with_the_person_and_the_operation),
+		TEST(what_points_to_a_person_lasts_as_long_as_the_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "door/mongo/txn/client.h"
-#include "loop/wait.h"
+#include "loop/asking.h"
 
 enum {
 	NS_BYTES = 256, /* of what a command works on */
@@ -129,17 +129,17 @@ number_of(struct str data, const char *name)
 	return n;
 }
 
-static void
+static enum status
 block(struct call *c, int64_t ms)
 {
 	struct event *closed = net_stream_closed_event(c->client->stream);
 	struct event *stopping = net_stream_stopping_event(c->client->stream);
 	struct event *const events[] = { closed, stopping };
+	size_t which;
 
 	if (ms > FAIL_BLOCK_MS)
 		ms = FAIL_BLOCK_MS;
-	if (ms > 0)
-		event_wait_any(events, 2, clock_after_ms((uint64_t)ms));
+	return ms > 0 ? wait_asking(events, 2, clock_after_ms((uint64_t)ms), &which) : STATUS_OK;
 }
 
 /* A command that has a time limit ends as if the time were over, or has none. */
@@ -174,7 +174,7 @@ fail_begin(struct call *c)
 	if (!data.len)
 		return STATUS_OK;
 	if (bson_find_true(data, STR("blockConnection")))
-		block(c, number_of(data, "blockTimeMS"));
+		TRY(block(c, number_of(data, "blockTimeMS")));
 	if (bson_find(data, STR("errorLabels"), &v) && v.type == BSON_ARRAY)
 		c->failing.labels = bson_text(&v);
 	if (bson_find(data, STR("writeConcernError"), &v) && v.type == BSON_DOCUMENT)
