@@ -176,32 +176,49 @@ table_alter(struct timed *t, const struct table_alteration *change)
 	return status;
 }
 
-/* ---- Flags of the description ---- */
+/* ---- What writers do for the first time ---- */
+
+/* False: it is so already. */
+static bool
+schema_change(struct table_schema *schema, enum table_first first)
+{
+	bool *flag = first == TABLE_FIRST_STAMP  ? &schema->stamped
+		     : first == TABLE_FIRST_LEAF ? &schema->whole
+						 : &schema->counted;
+	bool value = first == TABLE_FIRST_STAMP;
+
+	if (*flag == value)
+		return false;
+	*flag = value;
+	if (first == TABLE_FIRST_STAMP)
+		schema->whole = false;
+	return true;
+}
 
 static enum status
-flag_change(struct kv_tx *tx, const struct catalog_db *db, table_schema_flag *flag,
+note_change(struct kv_tx *tx, const struct catalog_db *db, enum table_first first,
 	    struct arena *arena, struct err *err)
 {
 	struct table_schema schema;
 
 	TRY(catalog_db_check_writable(db, err));
 	TRY(table_schema_read(tx, db, arena, &schema, err));
-	if (!flag(&schema))
+	if (!schema_change(&schema, first))
 		return STATUS_OK;
 	TRY(table_schema_write(tx, db, &schema, err));
 	return kv_touch_metadata_version(tx);
 }
 
-struct flagging {
+struct noting {
 	struct str table;
-	table_schema_flag *flag;
+	enum table_first first;
 	struct err *err;
 };
 
 static enum status
-flag_body(struct kv_tx *tx, void *arg)
+note_body(struct kv_tx *tx, void *arg)
 {
-	const struct flagging *f = arg;
+	const struct noting *f = arg;
 	struct catalog_db *db;
 	enum status status = catalog_open(tx, NULL, CATALOG_SPACE_TABLE, f->table, &db, f->err);
 	struct arena *arena;
@@ -211,18 +228,18 @@ flag_body(struct kv_tx *tx, void *arg)
 		return STATUS_OK;
 	TRY(status);
 	arena = arena_new(TABLE_RECORD_ARENA_BYTES);
-	status = arena ? flag_change(tx, db, f->flag, arena, f->err) : STATUS_NOMEM;
+	status = arena ? note_change(tx, db, f->first, arena, f->err) : STATUS_NOMEM;
 	arena_free(arena);
 	catalog_db_unref(db);
 	return status;
 }
 
 enum status
-table_schema_set_flag(struct timed *t, table_schema_flag *flag)
+table_schema_note(struct timed *t, enum table_first first)
 {
-	struct flagging f = { .table = t->db->name, .flag = flag, .err = t->err };
+	struct noting f = { .table = t->db->name, .first = first, .err = t->err };
 
-	TRY(kv_run(kv_tx_store(t->tx), flag_body, &f, NULL, t->err));
+	TRY(kv_run(kv_tx_store(t->tx), note_body, &f, NULL, t->err));
 	return STATUS_TX_CONFLICT;
 }
 

@@ -25,21 +25,12 @@ count_key(const struct catalog_db *db, struct buf *ret)
 	return catalog_key_status(ret);
 }
 
-static bool
-end_count(struct table_schema *schema)
-{
-	bool changes = schema->counted;
-
-	schema->counted = false;
-	return changes;
-}
-
 enum status
 table_count_check(struct timed *t, bool tells)
 {
 	if (tells || !table_schema_of(t->db)->counted)
 		return STATUS_OK;
-	return table_schema_set_flag(t, end_count);
+	return table_schema_note(t, TABLE_FIRST_UNTOLD);
 }
 
 enum status

@@ -61,7 +61,7 @@ table_column_packs(const struct table_column *column)
 
 /*
  * To be called before a leaf is written. In a table whose rows were whole they may have leaves from
- * now on; then returns STATUS_TX_CONFLICT, as table_schema_set_flag().
+ * now on; then returns STATUS_TX_CONFLICT, as table_schema_note().
  */
 MUST_USE enum status table_leaf_allow(struct timed *t);
 

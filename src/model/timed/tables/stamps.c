@@ -13,18 +13,6 @@
 #include "kv/tuple.h"
 #include "model/timed/tables/stamps.h"
 
-/* ---- The flag ---- */
-
-static bool
-set_stamped(struct table_schema *schema)
-{
-	bool changes = !schema->stamped;
-
-	schema->stamped = true;
-	schema->whole = false; /* such writers make leaves of what is packed */
-	return changes;
-}
-
 /* ---- What the caller says ---- */
 
 enum status
@@ -124,7 +112,7 @@ table_order_begin(struct timed *t, bool writes, struct table_order *ret)
 	*ret = (struct table_order){ 0 };
 	/* The first use of a stamp in the table: the writer begins again, and finds the flag. */
 	if (!table_schema_of(t->db)->stamped)
-		return t->has_stamp ? table_schema_set_flag(t, set_stamped)
+		return t->has_stamp ? table_schema_note(t, TABLE_FIRST_STAMP)
 				    : begin_blind(t, writes);
 	/* Asked for with the clock, and with a conflict: whoever raises it meanwhile is seen. */
 	if (!t->has_stamp && !t->restores && !t->knows_highest) {

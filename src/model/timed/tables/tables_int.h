@@ -40,13 +40,18 @@ MUST_USE enum status table_schema_get(struct kv_tx *tx, const struct catalog_db 
 MUST_USE enum status table_schema_read(struct kv_tx *tx, const struct catalog_db *db,
 				       struct arena *arena, struct table_schema *ret,
 				       struct err *err);
-/* Changes a schema. False: it is so already. */
-typedef bool table_schema_flag(struct table_schema *schema);
+/* What writers do for the first time in a table, whose description says so from then on. */
+enum table_first {
+	TABLE_FIRST_STAMP, /* it is `stamped`, and not `whole`: leaves are made of what is packed */
+	TABLE_FIRST_LEAF,  /* it is not `whole` any more */
+	TABLE_FIRST_UNTOLD, /* not `counted` any more: rows are written whose count nobody tells */
+};
+
 /*
  * Changes the table's description by a transaction of its own, and returns STATUS_TX_CONFLICT: the
  * caller begins again, and finds it changed (alter.c). Another failure if that was not possible.
  */
-MUST_USE enum status table_schema_set_flag(struct timed *t, table_schema_flag *flag);
+MUST_USE enum status table_schema_note(struct timed *t, enum table_first first);
 /*
  * What an opened table keeps: the schema and the indexes, in an arena of its own, and the engine's
  * set of definitions (NULL: there are none). `kept` are the indexes that writers keep, as set->kept
@@ -96,7 +101,7 @@ table_space(const struct table_schema *schema)
 
 /*
  * To be called before rows are written or cleared. Unless the caller `tells` the count, a table
- * that was counted is so no more; then returns STATUS_TX_CONFLICT, as table_schema_set_flag().
+ * that was counted is so no more; then returns STATUS_TX_CONFLICT, as table_schema_note().
  */
 MUST_USE enum status table_count_check(struct timed *t, bool tells);
 /* The value of the counter. False: it is none. */

@@ -9,17 +9,8 @@
  */
 #include "model/timed/tables/packed.h"
 
-static bool
-end_whole(struct table_schema *schema)
-{
-	bool changes = schema->whole;
-
-	schema->whole = false;
-	return changes;
-}
-
 enum status
 table_leaf_allow(struct timed *t)
 {
-	return table_schema_of(t->db)->whole ? table_schema_set_flag(t, end_whole) : STATUS_OK;
+	return table_schema_of(t->db)->whole ? table_schema_note(t, TABLE_FIRST_LEAF) : STATUS_OK;
 }
