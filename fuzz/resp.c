@@ -41,8 +41,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!arena)
 		arena = arena_new(ARENA_BYTES);
-	request_init(&whole);
-	request_init(&parts);
+	request_init(&whole, NULL);
+	request_init(&parts, NULL);
 	len = read_on(&whole, in, &once);
 	len_parts = read_on(&parts, str_of(data, size / 2), &twice);
 	if (twice == STATUS_NOT_FOUND)

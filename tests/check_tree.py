@@ -324,6 +324,9 @@ UNCOUNTED_BUFFERS = {
 }
 
 
+UNCOUNTED_ARRAYS = {"lua/memory.c"}  # which counts what scripts take
+
+
 def doors_take_memory_by_the_calls_of_net():
     """Parts and turns of the budget are made by net/memory.h, so that no door has rules of its own."""
     own = re.compile(r"\bbudget_(?:part_(?:init|last|end_lasting|admit|give)|enter|ask\w*|use_reserve|queue|leave"
@@ -339,6 +342,8 @@ def doors_take_memory_by_the_calls_of_net():
             wrong.append(f"src/{name} has {count} buffers without a part, and UNCOUNTED_BUFFERS says"
                          f" {UNCOUNTED_BUFFERS.get(name, 0)}: BUF_INIT_OF() counts them, BUF_SHORT() bounds them")
         wrong += [f"src/{name}: {call[0]}() is net/memory.h's" for call in own.finditer(code)]
+        wrong += [f"src/{name}: an array that grows by mem_realloc() counts nowhere: a buffer or an arena does"
+                  for _ in re.finditer(r"\bmem_realloc\(", code) if name not in UNCOUNTED_ARRAYS]
     return wrong
 
 
@@ -359,7 +364,7 @@ def doors_begin_and_end_operations():
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
                                                                  "ops_admit|visit_admit", "ops_moved", "settle_request|clients_leave|ops_leave",
-                                                                 "ops_count", "ops_note_slow|clients_note_slow")
+                                                                 "ops_count", "ops_note_slow|clients_note_slow", "audit_refused")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong
 
@@ -430,6 +435,16 @@ def doors_wait_where_they_are_asked():
             wrong.append(f"src/{name} has {count} waits, and DOOR_WAITS says {DOOR_WAITS.get(name, 0)}:"
                          " wait_asking() (loop/asking.h) ends with the work that waits")
     return wrong
+
+
+def strangers_have_short_requests():
+    """Nobody gets memory for a long request before they are known. CouchDB's door knows them by each request's headers."""
+    return [f"src/door/{door} asks no visitor_request_bytes()"
+            for door in sorted(path.parent.name for path in tracked("src/door/*/meson.build")
+                               if path.parent.parent.name == "door")
+            if door != "couch" and not any(
+                re.search(r"\bvisitor_request_bytes\(|\bREQUEST_STRANGER_ARGS\b", without_comments(path))
+                for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))]
 
 
 def pauses_are_pauses():
@@ -609,7 +624,8 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
-          work_ends_below_the_doors, doors_wait_where_they_are_asked, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
+          work_ends_below_the_doors, doors_wait_where_they_are_asked, strangers_have_short_requests,
+          pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, lines_of_the_log_use_what_it_can_write,
           large_members_are_left_alone_by_one_header, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/budget.h"
 #include "door/redis/wire/glob.h"
 #include "door/redis/wire/number.h"
 #include "door/redis/wire/reply.h"
@@ -26,7 +27,7 @@ read_in_parts(struct str text, size_t first, struct arena *arena, struct buf *re
 	size_t need;
 	enum status status;
 
-	request_init(&r);
+	request_init(&r, NULL);
 	status = request_read(&r, str_of(text.ptr, first), arena, &need, err);
 	if (status == STATUS_NOT_FOUND) {
 		assert_true(need > first);
@@ -109,7 +110,7 @@ strangers_have_smaller_limits(void **state)
 	size_t need;
 
 	(void)state;
-	request_init(&r);
+	request_init(&r, NULL);
 	r.stranger = true;
 	assert_int_equal(request_read(&r, STR("*11\r\n"), arena, &need, &err), STATUS_INVALID);
 	assert_string_equal(err.text, "Protocol error: unauthenticated multibulk length");
@@ -118,6 +119,45 @@ strangers_have_smaller_limits(void **state)
 			 STATUS_INVALID);
 	assert_string_equal(err.text, "Protocol error: unauthenticated bulk length");
 	request_fini(&r);
+	arena_free(arena);
+}
+
+static void
+arguments_count_in_the_memory_of_all_as_they_come(void **state)
+{
+	enum {
+		BUDGET_BYTES = 1024 * 1024,
+		MANY = 100 * 1000, /* of 16 bytes each */
+	};
+	AUTO(buf_release) struct buf in = BUF_INIT(MANY * 8);
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct budget_part part;
+	struct budget budget;
+	struct request r;
+	struct err err = { 0 };
+	size_t need, used;
+
+	(void)state;
+	budget_init(&budget, BUDGET_BYTES);
+	budget_part_init(&part, &budget);
+	request_init(&r, &part);
+	buf_printf(&in, "*%d\r\n", MANY);
+	for (int i = 0; i < MANY; i++) {
+		buf_append_cstr(&in, "$0\r\n\r\n");
+		if (i == MANY / 10) {
+			assert_int_equal(request_read(&r, buf_str(&in), arena, &need, &err),
+					 STATUS_NOT_FOUND);
+			used = part.used_bytes;
+			assert_true(used >= MANY / 10 * sizeof(struct request_arg));
+		}
+	}
+	assert_int_equal(request_read(&r, buf_str(&in), arena, &need, &err), STATUS_LIMIT);
+	assert_non_null(strstr(err.text, "memory_bytes"));
+	request_clear(&r);
+	assert_int_equal(part.used_bytes, 0);
+	request_fini(&r);
+	budget_part_release(&part);
+	budget_fini(&budget);
 	arena_free(arena);
 }
 
@@ -276,6 +316,7 @@ main(void)
 		cmocka_unit_test(a_request_is_read_however_it_is_cut),
 		cmocka_unit_test(what_is_no_request_is_refused_in_the_words_of_redis),
 		cmocka_unit_test(strangers_have_smaller_limits),
+		cmocka_unit_test(arguments_count_in_the_memory_of_all_as_they_come),
 		cmocka_unit_test(patterns_match_as_in_redis),
 		cmocka_unit_test(a_pattern_of_many_stars_ends_soon),
 		cmocka_unit_test(numbers_are_read_and_written_as_in_redis),

@@ -1,5 +1,4 @@
 /* GET /{db}/_design/{ddoc}/_info, and POST /{db}/_view_cleanup. */
-#include "base/mem.h"
 #include "doc/json.h"
 #include "door/couch/admin/partition.h"
 #include "door/couch/admin/purges.h"
@@ -166,9 +165,7 @@ enum {
 
 struct cleanup {
 	struct name_range range;
-	uint8_t (*live)[VIEW_SIGNATURE_BYTES];
-	size_t count;
-	size_t cap;
+	struct buf live; /* signatures */
 	bool more;
 };
 
@@ -189,14 +186,15 @@ cleanup_add(struct couch_req *r, struct kv_tx *tx, struct cleanup *c, struct str
 	status = view_design_parse(buf_str(&text), rev_db_is_partitioned(r->db), r->arena, &design,
 				   &err);
 	if (status == STATUS_OK && design.view_count)
-		memcpy(c->live[c->count++], design.signature, VIEW_SIGNATURE_BYTES);
+		buf_append(&c->live, design.signature, VIEW_SIGNATURE_BYTES);
+	TRY(buf_status(&c->live));
 	return status == STATUS_INVALID ? STATUS_OK : status;
 }
 
 struct cleanup_step {
 	struct cleanup *c;
 	struct str last;
-	size_t count; /* of `live`, before the step */
+	size_t live_bytes; /* before the step */
 };
 
 static enum status
@@ -206,7 +204,7 @@ cleanup_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 	struct cleanup *c = s->c;
 	struct rev_entry_page page;
 
-	c->count = s->count;
+	c->live.len = s->live_bytes;
 	TRY(rev_all_docs_page(tx, r->db, &c->range, r->arena, &page));
 	for (size_t i = 0; i < page.count; i++) {
 		struct arena_mark mark = arena_mark(r->arena);
@@ -219,21 +217,6 @@ cleanup_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 	return STATUS_OK;
 }
 
-static enum status
-cleanup_grow(struct cleanup *c)
-{
-	void *more;
-
-	if (c->count + CLEANUP_PAGE <= c->cap)
-		return STATUS_OK;
-	more = mem_realloc(c->live, (c->cap * 2 + CLEANUP_PAGE) * sizeof(*c->live));
-	if (!more)
-		return STATUS_NOMEM;
-	c->live = more;
-	c->cap = c->cap * 2 + CLEANUP_PAGE;
-	return STATUS_OK;
-}
-
 /* Gathers the signatures of all design documents. */
 static enum status
 cleanup_gather(struct couch_req *r, struct cleanup *c)
@@ -242,9 +225,8 @@ cleanup_gather(struct couch_req *r, struct cleanup *c)
 
 	while (c->more) {
 		struct arena_mark mark = arena_mark(r->arena);
-		struct cleanup_step s = { .c = c, .count = c->count };
+		struct cleanup_step s = { .c = c, .live_bytes = c->live.len };
 
-		TRY(cleanup_grow(c));
 		TRY(couch_db_read(r, COUCH_ACCESS_ADMIN, cleanup_read, &s));
 		buf_set(&last, s.last);
 		TRY(buf_status(&last));
@@ -265,6 +247,7 @@ couch_view_cleanup(struct couch_req *r)
 			   .has_end = true,
 			   .exclusive_end = true,
 			   .limit = CLEANUP_PAGE },
+		.live = couch_buf(r, COUCH_ANSWER_BYTES),
 		.more = true,
 	};
 	uint64_t cleared;
@@ -272,9 +255,9 @@ couch_view_cleanup(struct couch_req *r)
 
 	if (status == STATUS_OK)
 		status = view_cleanup(r->couch->config.store, CATALOG_SPACE_COUCH, r->db->name,
-				      (const uint8_t(*)[VIEW_SIGNATURE_BYTES])c.live, c.count,
+				      (void *)c.live.ptr, c.live.len / VIEW_SIGNATURE_BYTES,
 				      &cleared, &r->fail.err);
-	mem_free(c.live);
+	buf_release(&c.live);
 	TRY(status);
 	TRY(couch_purges_trim(r));
 	return couch_reply_ok(r, 202);

@@ -138,7 +138,7 @@ client_new(struct redis *r, struct net_stream *stream)
 	c->big = BUF_INIT_OF(REDIS_REQUEST_BYTES, c->part);
 	c->lib_name = BUF_SHORT(CLIENTS_TEXT_BYTES);
 	c->lib_version = BUF_SHORT(CLIENTS_TEXT_BYTES);
-	request_init(&c->request);
+	request_init(&c->request, c->part);
 	visit_reset(&c->entry);
 	clients_add(&c->entry);
 	atomic_fetch_add(&r->connections, 1);

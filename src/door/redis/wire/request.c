@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#include "base/mem.h"
-
 enum {
 	ARGS_FIRST = 16,
 	ARGS_KEPT = 1024, /* a longer array is freed after its request */
@@ -11,15 +9,16 @@ enum {
 };
 
 void
-request_init(struct request *r)
+request_init(struct request *r, struct budget_part *part)
 {
-	*r = (struct request){ .bulk_bytes = REQUEST_BULK_BYTES };
+	*r = (struct request){ .bulk_bytes = REQUEST_BULK_BYTES,
+			       .room = BUF_INIT_OF(REQUEST_ARGS * sizeof(*r->args), part) };
 }
 
 void
 request_fini(struct request *r)
 {
-	mem_free(r->args);
+	buf_release(&r->room);
 	r->args = NULL;
 	r->cap = 0;
 }
@@ -100,17 +99,27 @@ request_quick_number(const struct request *r, struct str in, char mark, int64_t 
 }
 
 static enum status
-request_add(struct request *r, size_t from, size_t len)
+request_grow(struct request *r, struct err *err)
 {
-	if (r->count == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : ARGS_FIRST;
-		struct request_arg *args = mem_realloc(r->args, cap * sizeof(*args));
+	enum status status;
 
-		if (!args)
-			return STATUS_NOMEM;
-		r->args = args;
-		r->cap = cap;
-	}
+	r->room.len = r->count * sizeof(*r->args);
+	(void)buf_reserve(&r->room, (r->cap ? r->cap : ARGS_FIRST) * sizeof(*r->args));
+	status = buf_status(&r->room);
+	r->room.failed = STATUS_OK;
+	if (status == STATUS_LIMIT)
+		return err_set(err, status,
+			       "there is no memory for so many arguments (memory_bytes)");
+	r->args = (struct request_arg *)(void *)r->room.ptr;
+	r->cap = r->room.cap / sizeof(*r->args);
+	return status;
+}
+
+static enum status
+request_add(struct request *r, size_t from, size_t len, struct err *err)
+{
+	if (r->count == r->cap)
+		TRY(request_grow(r, err));
 	r->args[r->count++] = (struct request_arg){ from, len };
 	return STATUS_OK;
 }
@@ -177,7 +186,7 @@ request_read_bulks(struct request *r, struct str in, size_t *ret_need, struct er
 		*ret_need = r->at + r->bulk_len + 2;
 		if (in.len < *ret_need)
 			return STATUS_NOT_FOUND;
-		TRY(request_add(r, r->at, r->bulk_len));
+		TRY(request_add(r, r->at, r->bulk_len, err));
 		r->at += r->bulk_len + 2;
 		r->in_bulk = false;
 	}

@@ -9,6 +9,7 @@
 #define FROND_DOOR_REDIS_WIRE_REQUEST_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -34,12 +35,14 @@ struct request {
 	bool in_bulk;             /* the length of the next argument is known */
 	size_t expected;          /* arguments of the array */
 	size_t bulk_len;          /* of the argument that is being read */
-	struct request_arg *args; /* owned */
+	struct buf room;          /* the array of the arguments, as much as there is of it */
+	struct request_arg *args; /* in `room` */
 	size_t count;
 	size_t cap;
 };
 
-void request_init(struct request *r);
+/* The memory of its array counts in `part`, which outlives it; NULL: nowhere. */
+void request_init(struct request *r, struct budget_part *part);
 void request_fini(struct request *r);
 
 /* Forgets what was read, for the next request. */
@@ -49,7 +52,8 @@ void request_clear(struct request *r);
  * Reads on. `in` begins with the request's first byte, and has at least what it had before.
  * STATUS_OK: the request is complete, `r->at` bytes long; without arguments if it was an empty line
  * or array. STATUS_NOT_FOUND: more bytes are needed, `*ret_need` of them in all at least.
- * STATUS_INVALID, with the text that Redis has for it: what follows cannot be read. STATUS_NOMEM.
+ * STATUS_INVALID, with the text that Redis has for it: what follows cannot be read. STATUS_LIMIT,
+ * explained: there is no memory for so many arguments. STATUS_NOMEM.
  */
 MUST_USE enum status request_read(struct request *r, struct str in, struct arena *arena,
 				  size_t *ret_need, struct err *err);
