@@ -63,6 +63,8 @@ struct kv_engine {
 	void (*tx_reset)(struct kv_tx *tx);
 	void (*cancel)(struct kv_tx *tx);
 	struct kv_future *(*get)(struct kv_tx *tx, struct str key, enum kv_read mode);
+	/* See head.h; NULL where reading less of a value gains nothing. */
+	struct kv_future *(*get_head)(struct kv_tx *tx, struct str key, enum kv_read mode);
 	/* Up to KV_MANY keys, as by `get`. NULL where asking for them together gains nothing. */
 	void (*get_many)(struct kv_tx *tx, const struct str *keys, size_t count, enum kv_read mode,
 			 struct kv_future **ret);

@@ -2,6 +2,7 @@
  * What transactions of all engines share: the checks of arguments and limits, counting, and waiting
  * for futures.
  */
+#include "kv/head.h"
 #include "kv/many.h"
 #include "kv/reads_first.h"
 #include "kv/turns.h"
@@ -540,8 +541,10 @@ breaks_promise(struct kv_tx *tx, bool is_watch)
 	return true;
 }
 
-struct kv_future *
-kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
+/* `get`: the engine's. */
+static struct kv_future *
+key_ask(struct kv_tx *tx, struct str key, enum kv_read mode,
+	struct kv_future *(*get)(struct kv_tx *tx, struct str key, enum kv_read mode))
 {
 	enum status status = check_key(tx, key);
 	struct kv_future *f;
@@ -550,9 +553,23 @@ kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
 		return kv_future_failed(status);
 	if (must_queue(tx, key, mode) || breaks_promise(tx, false))
 		return kv_future_failed(STATUS_TX_CONFLICT);
-	f = tx->engine->get(tx, key, mode);
+	f = get(tx, key, mode);
 	key_asked(tx, key, mode, f);
 	return f;
+}
+
+struct kv_future *
+kv_get(struct kv_tx *tx, struct str key, enum kv_read mode)
+{
+	return key_ask(tx, key, mode, tx->engine->get);
+}
+
+struct kv_future *
+kv_get_head(struct kv_tx *tx, struct str key, enum kv_read mode)
+{
+	const struct kv_engine *engine = tx->engine;
+
+	return key_ask(tx, key, mode, engine->get_head ? engine->get_head : engine->get);
 }
 
 void

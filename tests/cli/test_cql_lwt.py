@@ -130,6 +130,43 @@ def a_condition_sees_that_its_row_is_there_whatever_column_makes_it(cwd):
 
 
 @test
+def whether_a_long_row_is_there_is_told_beside_what_it_has(cwd):
+    """IF EXISTS reads the beginning of a packed row, others read all of it; in tables with leaves and without."""
+    with Door(cwd) as door, begin(door, "ks.whole (k int PRIMARY KEY, a text, b text)",
+                                  "ks.t (k int PRIMARY KEY, a text, b text)") as c:
+        for table in ("ks.whole", "ks.t"):
+            def touch(k, table=table):
+                return c.query(f"DELETE FROM {table} WHERE k = {k + 100} IF EXISTS")[0]["[applied]"], \
+                    c.query(f"UPDATE {table} SET b = 'x' WHERE k = {k} IF EXISTS")[0]["[applied]"]
+
+            def row(k, table=table):
+                return [(one["a"], one["b"]) for one in c.query(f"SELECT a, b FROM {table} WHERE k = {k}")]
+
+            for k in range(4):
+                for n in (k, k + 100):
+                    c.query(f"INSERT INTO {table} (k, a, b) VALUES ({n}, '{str(k) * 900}', 'b')")
+            if table == "ks.whole":
+                equal(c.query(f"DELETE FROM {table} WHERE k = 103 IF EXISTS")[0]["[applied]"], APPLIED)
+                equal(c.query(f"DELETE FROM {table} WHERE k = 103 IF EXISTS")[0]["[applied]"], REFUSED)
+                equal(row(102), [(b"2" * 900, b"b")])
+                continue
+            for k in range(3):
+                equal(touch(k), (APPLIED, APPLIED))
+                equal(row(k), [(str(k).encode() * 900, b"x")])
+                equal(touch(k), (REFUSED, APPLIED))
+            c.query(f"INSERT INTO {table} (k, a, b) VALUES (0, '{'n' * 2000}', 'new')")
+            equal(touch(0), (REFUSED, APPLIED))
+            equal(row(0), [(b"n" * 2000, b"x")])
+            c.query(f"INSERT INTO {table} (k, a, b) VALUES (0, 's', 'short')")
+            equal(touch(0), (REFUSED, APPLIED))
+            equal(row(0), [(b"s", b"x")])
+            c.query(f"DELETE FROM {table} WHERE k = 1")
+            equal(touch(1), (REFUSED, REFUSED))
+            c.query(f"INSERT INTO {table} (k, a, b) VALUES (1, '{'t' * 900}', 'life') USING TTL 1")
+            until(lambda: c.query("DELETE b FROM ks.t WHERE k = 1 IF EXISTS")[0]["[applied]"] == REFUSED)
+
+
+@test
 def counters_under_conditions_lose_nothing(cwd):
     with Door(cwd) as door, begin(door) as c:
         for k in (1, 2):

@@ -1,10 +1,14 @@
-/* Many keys and pairs at once: the same on all engines, and how the embedded one reads them. */
+/*
+ * Many keys and pairs at once, and beginnings of values: the same on all engines, and how the
+ * embedded one reads them.
+ */
 #include "fixture.h"
 
 #include <stdio.h>
 
 #include "kv/embedded/embedded_int.h"
 #include "kv/few.h"
+#include "kv/head.h"
 #include "kv/many.h"
 
 /* ---- On all engines ---- */
@@ -90,6 +94,89 @@ many_keys_of_a_transaction_that_is_over_fail(void **state)
 	kv_get_many(tx, keys, 2, KV_READ, futures);
 	assert_int_equal(kv_future_wait(futures[0]), STATUS_CANCELLED);
 	assert_int_equal(kv_future_wait(futures[1]), STATUS_CANCELLED);
+	kv_tx_free(tx);
+}
+
+/* The value begins with `len` bytes of `first`, which is all that was asked for. */
+static void
+assert_got_head(struct kv_future *f, char first, size_t len)
+{
+	struct str got;
+
+	assert_ok(kv_future_wait(f));
+	assert_true(kv_future_value(f, &got));
+	assert_true(got.len >= len);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(got.ptr[i], first);
+}
+
+static void
+beginnings_of_values_are_read_as_values_are(void **state)
+{
+	struct kv_tx *tx, *reads;
+	char value[1001] = { 0 };
+	struct str whole;
+
+	memset(value, 'v', sizeof(value) - 1);
+	put_now(store_of(state), "t/long", value);
+	put_now(store_of(state), "t/short", "ss");
+	/* Again and again, since the engine may know it from the second time on. */
+	for (int i = 0; i < 4; i++) {
+		struct kv_future *f;
+
+		tx = begin(store_of(state));
+		assert_got_head(kv_get_head(tx, STR("t/long"), KV_READ), 'v', KV_HEAD_BYTES);
+		assert_got(kv_get_head(tx, STR("t/short"), KV_READ), "ss");
+		assert_got(kv_get_head(tx, STR("t/absent"), KV_READ), NULL);
+		assert_int_equal(kv_tx_stats(tx).reads, 3);
+		assert_int_equal(kv_tx_stats(tx).keys_read, 2);
+		if (i > 1) {
+			f = kv_get(tx, STR("t/long"), KV_SNAPSHOT);
+			assert_ok(kv_future_wait(f));
+			assert_true(kv_future_value(f, &whole));
+			assert_int_equal(whole.len, sizeof(value) - 1);
+		}
+		/* What the transaction has written itself it sees, too. */
+		put(tx, "t/long", "own");
+		assert_got(kv_get_head(tx, STR("t/long"), KV_READ), "own");
+		assert_ok(kv_clear(tx, STR("t/short")));
+		assert_got(kv_get_head(tx, STR("t/short"), KV_READ), NULL);
+		kv_tx_free(tx);
+	}
+	reads = begin(store_of(state));
+	assert_got_head(kv_get_head(reads, STR("t/long"), KV_READ), 'v', KV_HEAD_BYTES);
+	put(reads, "t/x", "1");
+	memset(value, 'w', sizeof(value) - 1);
+	put_now(store_of(state), "t/long", value);
+	assert_int_equal(try_commit(reads), STATUS_TX_CONFLICT);
+	tx = begin_read(store_of(state));
+	assert_got_head(kv_get_head(tx, STR("t/long"), KV_READ), 'w', KV_HEAD_BYTES);
+	kv_tx_free(tx);
+}
+
+/* What an atomic operation makes of a value wants all of it. */
+static void
+beginning_of_a_number_that_the_transaction_adds_to_is_its_sum(void **state)
+{
+	struct kv_tx *tx;
+	struct str got;
+	struct kv_future *f;
+	char number[100] = { 1 }, one[100] = { 1 };
+
+	tx = begin(store_of(state));
+	assert_ok(kv_set(tx, STR("t/n"), str_of(number, sizeof(number))));
+	commit(tx);
+	tx = begin(store_of(state));
+	assert_got_head(kv_get_head(tx, STR("t/n"), KV_SNAPSHOT), 1, 1);
+	assert_ok(kv_atomic(tx, KV_ADD, STR("t/n"), str_of(one, sizeof(one))));
+	f = kv_get_head(tx, STR("t/n"), KV_READ);
+	assert_ok(kv_future_wait(f));
+	assert_true(kv_future_value(f, &got));
+	assert_int_equal(got.ptr[0], 2);
+	f = kv_get(tx, STR("t/n"), KV_READ);
+	assert_ok(kv_future_wait(f));
+	assert_true(kv_future_value(f, &got));
+	assert_int_equal(got.len, sizeof(number));
 	kv_tx_free(tx);
 }
 
@@ -248,6 +335,8 @@ main(void)
 		T(many_keys_are_read_as_one_after_the_other),
 		T(many_keys_conflict_as_single_ones),
 		T(many_keys_of_a_transaction_that_is_over_fail),
+		T(beginnings_of_values_are_read_as_values_are),
+		T(beginning_of_a_number_that_the_transaction_adds_to_is_its_sum),
 		T(scan_of_many_reads_no_more_than_are_wanted),
 		E(store_that_is_only_read_gives_many_keys),
 		E(fiber_leaves_many_keys_to_others_while_the_disk_is_slow),

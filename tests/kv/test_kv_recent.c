@@ -25,13 +25,12 @@ cell(const char *value)
 	return (struct cell){ value != NULL, value ? str_from_cstr(value) : str_of(NULL, 0) };
 }
 
-/* What a reader at the version is told: the value, "-" for absent, "?" for nothing. */
 static const char *
-found(struct recent *r, const char *key, uint64_t version)
+told(struct recent *r, const char *key, uint64_t version, bool head)
 {
 	static struct recent_answer a;
 
-	if (!recent_find(r, str_from_cstr(key), version, &a))
+	if (!recent_find(r, str_from_cstr(key), version, head, &a))
 		return "?";
 	if (!a.present)
 		return "-";
@@ -40,10 +39,30 @@ found(struct recent *r, const char *key, uint64_t version)
 	return a.value;
 }
 
+/* What a reader at the version is told: the value, "-" for absent, "?" for nothing. */
+static const char *
+found(struct recent *r, const char *key, uint64_t version)
+{
+	return told(r, key, version, false);
+}
+
+/* The same, of a reader that wants the beginning of the value only. */
+static const char *
+found_head(struct recent *r, const char *key, uint64_t version)
+{
+	return told(r, key, version, true);
+}
+
 static void
 keep(struct recent *r, const char *key, const char *value, uint64_t version)
 {
-	recent_keep(r, str_from_cstr(key), cell(value), version);
+	recent_keep(r, str_from_cstr(key), cell(value), version, false);
+}
+
+static void
+keep_head(struct recent *r, const char *key, const char *value, uint64_t version)
+{
+	recent_keep(r, str_from_cstr(key), cell(value), version, true);
 }
 
 static void
@@ -164,6 +183,83 @@ value_that_grows_moves_and_one_that_is_too_large_goes(void **state)
 	recent_free(r);
 }
 
+/* Makes a text of `len` bytes. */
+static char *
+long_value(char first, size_t len)
+{
+	static char value[RECENT_PAIR_BYTES];
+
+	assert_true(len < sizeof(value));
+	memset(value, first, len);
+	value[len] = '\0';
+	return value;
+}
+
+static void
+only_the_beginning_is_kept_until_all_of_the_value_is_read(void **state)
+{
+	struct recent *r = recent_new(LARGE);
+	char head[KV_HEAD_BYTES + 1] = { 0 };
+
+	(void)state;
+	memset(head, 'a', KV_HEAD_BYTES);
+	keep_head(r, "k", long_value('a', 500), 1);
+	assert_string_equal(found_head(r, "k", 1), head);
+	assert_string_equal(found(r, "k", 1), "?");
+	keep(r, "k", long_value('a', 500), 1);
+	assert_string_equal(found_head(r, "k", 1), head);
+	assert_string_equal(found(r, "k", 1), long_value('a', 500));
+	/* One who wants less leaves it as it is. */
+	keep_head(r, "k", long_value('a', 500), 1);
+	assert_string_equal(found(r, "k", 1), long_value('a', 500));
+	/* A value that is short is whole. */
+	keep_head(r, "short", long_value('b', KV_HEAD_BYTES), 1);
+	assert_string_equal(found(r, "short", 1), long_value('b', KV_HEAD_BYTES));
+	keep_head(r, "absent", NULL, 1);
+	assert_string_equal(found(r, "absent", 1), "-");
+	recent_free(r);
+}
+
+static void
+write_leaves_the_beginning_of_a_value_of_which_that_was_kept(void **state)
+{
+	struct recent *r = recent_new(LARGE);
+	char head[KV_HEAD_BYTES + 1] = { 0 };
+
+	(void)state;
+	keep_head(r, "k", long_value('a', 500), 1);
+	written(r, "k", long_value('b', 900), 2);
+	memset(head, 'b', KV_HEAD_BYTES);
+	assert_string_equal(found_head(r, "k", 1), "?");
+	assert_string_equal(found_head(r, "k", 2), head);
+	assert_string_equal(found(r, "k", 2), "?");
+	/* What is short now is all that there is. */
+	written(r, "k", "c", 3);
+	assert_string_equal(found(r, "k", 3), "c");
+	written(r, "k", NULL, 4);
+	assert_string_equal(found(r, "k", 4), "-");
+	assert_string_equal(found_head(r, "k", 4), "-");
+	recent_free(r);
+}
+
+static void
+beginning_of_a_value_that_is_too_large_is_kept(void **state)
+{
+	struct recent *r = recent_new(SMALL);
+	char head[KV_HEAD_BYTES + 1] = { 0 };
+
+	(void)state;
+	memset(head, 'x', KV_HEAD_BYTES);
+	keep(r, "k", long_value('x', MOST), 1);
+	assert_string_equal(found_head(r, "k", 1), "?");
+	keep_head(r, "k", long_value('x', MOST), 1);
+	assert_string_equal(found_head(r, "k", 1), head);
+	keep(r, "k", long_value('x', MOST), 1);
+	assert_string_equal(found_head(r, "k", 1), head);
+	assert_string_equal(found(r, "k", 1), "?");
+	recent_free(r);
+}
+
 /* Asks for keys that nobody asks for again, often enough that the ring keeps them. */
 static void
 push(struct recent *r, int from, int count)
@@ -272,18 +368,21 @@ value_of(const struct history *h, int key, int version, char ret[VALUE_BYTES + 1
 }
 
 static void
-model_read(struct recent *r, const struct history *h, int key, int version)
+model_read(struct recent *r, const struct history *h, int key, int version, bool head)
 {
 	char name[16], value[VALUE_BYTES + 1];
 	struct cell c = value_of(h, key, version, value);
-	const char *told;
+	const char *answer;
 
 	snprintf(name, sizeof(name), "key%d", key);
-	told = found(r, name, (uint64_t)version);
-	if (strcmp(told, "?") == 0)
-		recent_keep(r, str_from_cstr(name), c, (uint64_t)version);
-	else
-		assert_string_equal(told, c.present ? value : "-");
+	answer = told(r, name, (uint64_t)version, head);
+	if (strcmp(answer, "?") == 0) {
+		recent_keep(r, str_from_cstr(name), c, (uint64_t)version, head);
+		return;
+	}
+	if (head && c.value.len > KV_HEAD_BYTES)
+		value[KV_HEAD_BYTES] = '\0';
+	assert_string_equal(answer, c.present ? value : "-");
 }
 
 static void
@@ -331,7 +430,8 @@ random_reads_and_writes_agree_with_a_history(void **state)
 				uint64_t lag = rand_seq_below(&rand, 4);
 
 				model_read(r, h, (int)rand_seq_below(&rand, most),
-					   v > (int)lag ? v - (int)lag : v);
+					   v > (int)lag ? v - (int)lag : v,
+					   rand_seq_below(&rand, 2) == 0);
 			}
 		}
 		assert_true(recent_stats(r).hits > 1000);
@@ -368,8 +468,9 @@ crowd_reader(void *arg)
 
 		snprintf(name, sizeof(name), "key%d", (int)key);
 		snprintf(value, sizeof(value), "%u", holds);
-		if (!recent_find(c->r, str_from_cstr(name), version, &a))
-			recent_keep(c->r, str_from_cstr(name), cell(holds ? value : NULL), version);
+		if (!recent_find(c->r, str_from_cstr(name), version, false, &a))
+			recent_keep(c->r, str_from_cstr(name), cell(holds ? value : NULL), version,
+				    false);
 		else if (a.present ? !str_eq(str_of(a.value, a.len), str_from_cstr(value)) : holds)
 			return complaint;
 	}
@@ -516,6 +617,9 @@ main(void)
 		cmocka_unit_test(nothing_from_before_the_floor_counts),
 		cmocka_unit_test(writes_make_no_entries),
 		cmocka_unit_test(value_that_grows_moves_and_one_that_is_too_large_goes),
+		cmocka_unit_test(only_the_beginning_is_kept_until_all_of_the_value_is_read),
+		cmocka_unit_test(write_leaves_the_beginning_of_a_value_of_which_that_was_kept),
+		cmocka_unit_test(beginning_of_a_value_that_is_too_large_is_kept),
 		cmocka_unit_test(what_is_used_stays_and_the_oldest_goes),
 		cmocka_unit_test(full_ring_keeps_what_is_asked_for_twice),
 		cmocka_unit_test(empty_and_large_keys_are_asked_of_rocksdb),

@@ -215,7 +215,7 @@ batch_read_cell(struct batch *b, struct str key, struct cell *ret)
 	*ret = (struct cell){ 0 };
 	if (span_around(&b->deleted, key))
 		return STATUS_OK;
-	if (recent_find(b->store->recent, key, published, &recent))
+	if (recent_find(b->store->recent, key, published, false, &recent))
 		return batch_copy_cell(b, recent_cell(&recent), ret);
 	slice = rocksdb_get_pinned(b->store->db, b->store->read_latest, key.ptr, key.len, &error);
 	if (error)
@@ -224,7 +224,7 @@ batch_read_cell(struct batch *b, struct str key, struct cell *ret)
 	cell.present = slice;
 	if (slice)
 		cell.value.ptr = rocksdb_pinnableslice_value(slice, &cell.value.len);
-	recent_keep(b->store->recent, key, cell, published);
+	recent_keep(b->store->recent, key, cell, published, false);
 	status = batch_copy_cell(b, cell, ret);
 	rocksdb_pinnableslice_destroy(slice);
 	return status;

@@ -171,7 +171,7 @@ commit_value_differs_now(struct emb_tx *tx, struct kv_tx *now, struct str key)
 	struct emb_found seen;
 	bool same;
 
-	if (f->status != STATUS_OK || emb_read_key(tx, key, &seen) != STATUS_OK)
+	if (f->status != STATUS_OK || emb_read_key(tx, key, false, &seen) != STATUS_OK)
 		return true;
 	same = f->present == seen.cell.present && str_eq(f->value, seen.cell.value);
 	emb_found_release(&seen);

@@ -455,8 +455,8 @@ void emb_future_free(struct emb_future *f);
 
 /* Enters the mutations that are new in the log into the overlay. */
 MUST_USE enum status emb_tx_enter_writes(struct emb_tx *tx);
-
 struct kv_future *emb_get(struct kv_tx *base, struct str key, enum kv_read mode);
+struct kv_future *emb_get_head(struct kv_tx *base, struct str key, enum kv_read mode);
 void emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_read mode,
 		  struct kv_future **ret);
 struct kv_future *emb_get_range(struct kv_tx *base, struct str begin, struct str end,
@@ -477,11 +477,10 @@ struct emb_found {
 	rocksdb_pinnableslice_t *slice; /* NULL unless RocksDB has given them */
 	struct recent_answer recent;
 };
-
 void emb_found_release(struct emb_found *found);
-
 /* Reads the key at the transaction's snapshot, which it has; own writes do not count. */
-MUST_USE enum status emb_read_key(struct emb_tx *tx, struct str key, struct emb_found *ret);
+MUST_USE enum status emb_read_key(struct emb_tx *tx, struct str key, bool head,
+				  struct emb_found *ret);
 
 /* ---- Commits: commit.c (the caller's side), committer.c (the thread) ---- */
 

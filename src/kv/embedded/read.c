@@ -6,6 +6,7 @@
 
 #include "base/clear.h"
 #include "kv/embedded/range_int.h"
+#include "kv/head.h"
 #include "kv/many.h"
 
 enum {
@@ -22,6 +23,7 @@ struct key_read {
 	struct emb_store *store;
 	const struct emb_snapshot *snapshot;
 	struct str key;
+	bool head;                      /* head.h: of a long value only the beginning is kept */
 	rocksdb_pinnableslice_t *slice; /* what has been found; NULL: nothing */
 	char *error;
 	bool stale; /* the handle is another one than the snapshot's, or is being replaced */
@@ -74,7 +76,7 @@ key_read_run(struct emb_disk_read *read)
 	/* Inside the gate: recent.h. */
 	if (!job->stale && !job->error && !read->incomplete)
 		recent_keep(job->store->recent, job->key, cell_of_slice(job->slice),
-			    job->snapshot->version);
+			    job->snapshot->version, job->head);
 	gate_leave(pass);
 	if (!read->incomplete)
 		return;
@@ -90,7 +92,7 @@ key_read_run(struct emb_disk_read *read)
  * not be read through RocksDB any more may not be read here.
  */
 static bool
-key_find_recent(struct emb_tx *tx, struct str key, struct recent_answer *ret)
+key_find_recent(struct emb_tx *tx, struct str key, bool head, struct recent_answer *ret)
 {
 	struct emb_store *store = tx->store;
 	struct gate_pass pass;
@@ -99,7 +101,7 @@ key_find_recent(struct emb_tx *tx, struct str key, struct recent_answer *ret)
 	if (!store->recent || !gate_enter(&store->gate, &pass))
 		return false;
 	found = tx->snapshot->snapshot &&
-		recent_find(store->recent, key, tx->snapshot->version, ret);
+		recent_find(store->recent, key, tx->snapshot->version, head, ret);
 	gate_leave(pass);
 	return found;
 }
@@ -111,17 +113,18 @@ emb_found_release(struct emb_found *found)
 }
 
 enum status
-emb_read_key(struct emb_tx *tx, struct str key, struct emb_found *ret)
+emb_read_key(struct emb_tx *tx, struct str key, bool head, struct emb_found *ret)
 {
 	struct key_read job = {
 		.read = { .run = key_read_run },
 		.store = tx->store,
 		.snapshot = tx->snapshot,
 		.key = key.ptr ? key : STR(""),
+		.head = head,
 	};
 
 	ret->slice = NULL;
-	if (key_find_recent(tx, job.key, &ret->recent)) {
+	if (key_find_recent(tx, job.key, head, &ret->recent)) {
 		ret->cell = recent_cell(&ret->recent);
 		return STATUS_OK;
 	}
@@ -171,19 +174,22 @@ key_answer(struct emb_tx *tx, struct cell cell, struct kv_future **ret)
 
 /*
  * Reads the key at the snapshot and applies to it what the overlay has: nothing, or a chain of
- * atomic operations.
+ * atomic operations, which want all of the value.
  */
 static enum status
 key_get_from_snapshot(struct emb_tx *tx, struct str key, const struct overlay_entry *entry,
-		      struct kv_future **ret)
+		      bool head, struct kv_future **ret)
 {
 	struct emb_found found;
 	struct cell cell;
 	enum status status;
 
 	assert(!entry || entry->kind == OVERLAY_ATOMIC || entry->kind == OVERLAY_NONE);
-	TRY(emb_read_key(tx, key, &found));
+	head = head && !entry;
+	TRY(emb_read_key(tx, key, head, &found));
 	cell = found.cell;
+	if (head && cell.value.len > KV_HEAD_BYTES)
+		cell.value.len = KV_HEAD_BYTES;
 	status = STATUS_OK;
 	if (entry && overlay_resolve(entry, cell, tx->arena, &cell) != STATUS_OK)
 		status = emb_tx_no_room(tx);
@@ -227,7 +233,7 @@ key_look(struct emb_tx *tx, struct str key, struct key_own *ret)
 }
 
 static enum status
-key_get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future **ret)
+key_get(struct emb_tx *tx, struct str key, enum kv_read mode, bool head, struct kv_future **ret)
 {
 	struct emb_snapshot *snapshot;
 	struct key_own own;
@@ -249,7 +255,7 @@ key_get(struct emb_tx *tx, struct str key, enum kv_read mode, struct kv_future *
 	case OVERLAY_ATOMIC:
 		break;
 	}
-	TRY(key_get_from_snapshot(tx, key, own.entry, ret));
+	TRY(key_get_from_snapshot(tx, key, own.entry, head, ret));
 	/* What the transaction itself has set or cleared depends on nobody else. */
 	if (mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
 		return emb_tx_add_key_conflict(tx, &tx->read_conflicts, key);
@@ -260,7 +266,16 @@ struct kv_future *
 emb_get(struct kv_tx *base, struct str key, enum kv_read mode)
 {
 	struct kv_future *f = NULL;
-	enum status status = key_get((struct emb_tx *)base, key, mode, &f);
+	enum status status = key_get((struct emb_tx *)base, key, mode, false, &f);
+
+	return status == STATUS_OK ? f : kv_future_failed(status);
+}
+
+struct kv_future *
+emb_get_head(struct kv_tx *base, struct str key, enum kv_read mode)
+{
+	struct kv_future *f = NULL;
+	enum status status = key_get((struct emb_tx *)base, key, mode, true, &f);
 
 	return status == STATUS_OK ? f : kv_future_failed(status);
 }
@@ -315,7 +330,7 @@ keys_read_run(struct emb_disk_read *read)
 	for (size_t i = 0; i < job->count && !job->stale; i++)
 		if (!job->errors[i])
 			recent_keep(job->store->recent, str_of(job->keys[i], job->lengths[i]),
-				    cell_of_slice(job->slices[i]), job->snapshot->version);
+				    cell_of_slice(job->slices[i]), job->snapshot->version, false);
 	gate_leave(pass);
 	read->pairs = job->count;
 }
@@ -364,7 +379,7 @@ keys_answer_recent(struct emb_tx *tx, const struct str *keys, size_t count, enum
 		struct str key = keys[i].ptr ? keys[i] : STR("");
 		size_t n = job->count;
 
-		if (key_find_recent(tx, key, &recent)) {
+		if (key_find_recent(tx, key, false, &recent)) {
 			ret[i] = keys_answer_one(tx, key, mode, STATUS_OK, recent_cell(&recent));
 			continue;
 		}

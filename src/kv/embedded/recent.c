@@ -27,6 +27,7 @@ struct entry {
 	bool present;
 	bool dead; /* the index does not have it any more */
 	bool hit;  /* read since it was put here */
+	bool part; /* it has the first KV_HEAD_BYTES bytes of a longer value */
 };
 
 /*
@@ -339,11 +340,28 @@ ring_take(struct recent *r, struct shard *s, size_t size)
 	return e;
 }
 
+/* What an entry is to have: a cell, or the beginning of one. */
+struct content {
+	struct cell cell;
+	bool part;
+};
+
+static struct content
+content_of(struct cell cell, bool head)
+{
+	struct content c = { cell, head && cell.value.len > KV_HEAD_BYTES };
+
+	if (c.part)
+		c.cell.value.len = KV_HEAD_BYTES;
+	return c;
+}
+
 /* Makes an entry of the key, which has none. */
 static void
-spot_add(struct recent *r, const struct spot *spot, struct str key, struct cell cell,
+spot_add(struct recent *r, const struct spot *spot, struct str key, struct content c,
 	 uint64_t version)
 {
+	const struct cell cell = c.cell;
 	size_t room = cell.present ? cell.value.len : ABSENT_ROOM;
 	size_t size = (sizeof(struct entry) + key.len + room + UNIT - 1) / UNIT * UNIT;
 	struct shard *s = spot->shard;
@@ -358,6 +376,7 @@ spot_add(struct recent *r, const struct spot *spot, struct str key, struct cell 
 		.key_len = (uint16_t)key.len,
 		.value_len = (uint16_t)cell.value.len,
 		.present = cell.present,
+		.part = c.part,
 	};
 	memcpy(entry_key(e), key.ptr, key.len);
 	if (cell.value.len)
@@ -375,11 +394,14 @@ pair_fits(const struct recent *r, struct str key, struct cell cell)
 /* Gives the entry of the key another value, in its place or another one, or drops it. */
 static void
 spot_change(struct recent *r, const struct spot *spot, struct entry *e, struct str key,
-	    struct cell cell, uint64_t version)
+	    struct content c, uint64_t version)
 {
+	const struct cell cell = c.cell;
+
 	if (cell.value.len <= entry_room(e)) {
 		e->version = version;
 		e->present = cell.present;
+		e->part = c.part;
 		e->value_len = (uint16_t)cell.value.len;
 		if (cell.value.len)
 			memcpy(entry_value(e), cell.value.ptr, cell.value.len);
@@ -387,13 +409,14 @@ spot_change(struct recent *r, const struct spot *spot, struct entry *e, struct s
 	}
 	index_replace(spot->shard, e, 0);
 	if (pair_fits(r, key, cell))
-		spot_add(r, spot, key, cell, version);
+		spot_add(r, spot, key, c, version);
 }
 
 /* ---- Reading ---- */
 
 bool
-recent_find(struct recent *r, struct str key, uint64_t version, struct recent_answer *ret)
+recent_find(struct recent *r, struct str key, uint64_t version, bool head,
+	    struct recent_answer *ret)
 {
 	struct spot spot;
 	struct entry *e;
@@ -404,12 +427,12 @@ recent_find(struct recent *r, struct str key, uint64_t version, struct recent_an
 	spot = spot_of(r, key);
 	pthread_mutex_lock(&spot.shard->lock);
 	e = spot_entry(&spot, key);
-	found = e && e->version >= spot.shard->floor && e->version <= version;
+	found = e && e->version >= spot.shard->floor && e->version <= version && (head || !e->part);
 	if (found) {
 		e->hit = true;
 		ret->present = e->present;
-		ret->len = e->value_len;
-		memcpy(ret->value, entry_value(e), e->value_len);
+		ret->len = head && e->value_len > KV_HEAD_BYTES ? KV_HEAD_BYTES : e->value_len;
+		memcpy(ret->value, entry_value(e), ret->len);
 		spot.shard->hits++;
 	} else {
 		spot.shard->misses++;
@@ -439,25 +462,26 @@ spot_is_wanted(const struct spot *spot)
 
 /* A reader at `version` has found the cell, and `from` is the version from which on it holds. */
 static void
-spot_keep(struct recent *r, const struct spot *spot, struct str key, struct cell cell,
+spot_keep(struct recent *r, const struct spot *spot, struct str key, struct content c,
 	  uint64_t from)
 {
 	struct entry *e = spot_entry(spot, key);
 
 	assert(!e || e->version <= from);
 	if (!e && spot_is_wanted(spot))
-		spot_add(r, spot, key, cell, from);
-	else if (e && e->version < spot->shard->floor)
-		spot_change(r, spot, e, key, cell, from);
+		spot_add(r, spot, key, c, from);
+	else if (e && (e->version < spot->shard->floor || (e->part && !c.part)))
+		spot_change(r, spot, e, key, c, from);
 }
 
 void
-recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version)
+recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version, bool head)
 {
+	struct content c = content_of(cell, head);
 	struct spot spot;
 	uint64_t from;
 
-	if (!r || !pair_fits(r, key, cell))
+	if (!r || !pair_fits(r, key, c.cell))
 		return;
 	spot = spot_of(r, key);
 	pthread_mutex_lock(&spot.shard->lock);
@@ -465,7 +489,7 @@ recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version
 	if (from < spot.shard->floor)
 		from = spot.shard->floor;
 	if (from <= version)
-		spot_keep(r, &spot, key, cell, from);
+		spot_keep(r, &spot, key, c, from);
 	pthread_mutex_unlock(&spot.shard->lock);
 }
 
@@ -482,7 +506,7 @@ spot_write(struct recent *r, const struct spot *spot, struct str key, struct cel
 	spot->bucket->written = version;
 	e = spot_entry(spot, key);
 	if (e)
-		spot_change(r, spot, e, key, cell, version);
+		spot_change(r, spot, e, key, content_of(cell, e->part), version);
 }
 
 void

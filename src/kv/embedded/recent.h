@@ -43,6 +43,9 @@
  * pushes out what others use nor costs copies. A write changes or drops the entry of its key, and
  * makes none: loading data which nobody reads costs a look into the index.
  *
+ * Of a value of which readers want the beginning only (kv/head.h), only that is kept, until one of
+ * them reads all of it. So far more long rows are known to be there than would fit in.
+ *
  * Threads: recent_write() and recent_forget() belong to the thread that owns the committer; all
  * else but recent_free() may be called by any thread. `r` may be NULL everywhere: then nothing is
  * known, nothing is kept.
@@ -53,6 +56,7 @@
 #include <stdint.h>
 
 #include "kv/embedded/atomic.h"
+#include "kv/head.h"
 
 enum {
 	RECENT_SHARDS = 64,
@@ -85,12 +89,18 @@ recent_cell(const struct recent_answer *a)
 	return (struct cell){ a->present, { a->value, a->len } };
 }
 
-/* Looks the key up for a reader at `version`. False: it is not known here, ask RocksDB. */
-MUST_USE bool recent_find(struct recent *r, struct str key, uint64_t version,
+/*
+ * Looks the key up for a reader at `version`. False: it is not known here, ask RocksDB. `head`: the
+ * reader wants the first KV_HEAD_BYTES bytes of the value only, and is given no more.
+ */
+MUST_USE bool recent_find(struct recent *r, struct str key, uint64_t version, bool head,
 			  struct recent_answer *ret);
 
-/* A reader at `version` has found the cell in RocksDB. May keep a copy. */
-void recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version);
+/*
+ * A reader at `version` has found the cell in RocksDB. May keep a copy; `head`: of the first
+ * KV_HEAD_BYTES bytes of the value.
+ */
+void recent_keep(struct recent *r, struct str key, struct cell cell, uint64_t version, bool head);
 
 /* A key and what has been written there; both are borrowed. */
 struct recent_pair {

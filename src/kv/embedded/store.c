@@ -380,6 +380,7 @@ const struct kv_engine kv_engine_embedded = {
 	.tx_reset = emb_tx_reset,
 	.cancel = emb_cancel,
 	.get = emb_get,
+	.get_head = emb_get_head,
 	.get_many = emb_get_many,
 	.get_range = emb_get_range,
 	.get_read_version = emb_get_read_version,

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "kv/few.h"
+#include "kv/head.h"
 #include "kv/many.h"
 #include "loop/step.h"
 #include "model/timed/timed_int.h"
@@ -146,6 +147,15 @@ timed_data_ask(struct timed *t, struct str key, enum kv_read mode, struct timed_
 	*ret = (struct timed_got){ .key = key };
 	if (!t->at_us)
 		ret->future = kv_get(t->tx, key, mode);
+	return STATUS_OK;
+}
+
+enum status
+timed_data_ask_head(struct timed *t, struct str key, enum kv_read mode, struct timed_got *ret)
+{
+	*ret = (struct timed_got){ .key = key };
+	if (!t->at_us)
+		ret->future = kv_get_head(t->tx, key, mode);
 	return STATUS_OK;
 }
 

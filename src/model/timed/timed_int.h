@@ -223,7 +223,10 @@ MUST_USE enum status timed_data_add(struct timed *t, struct str key, int64_t cha
 /* The key is borrowed until it has been waited for. `ret->ptr` NULL: it is not there. */
 MUST_USE enum status timed_data_ask(struct timed *t, struct str key, enum kv_read mode,
 				    struct timed_got *ret);
-/* The same of `count` keys, at most KV_MANY, together. */
+/* The same for a caller that looks at the first KV_HEAD_BYTES bytes of the value only. */
+MUST_USE enum status timed_data_ask_head(struct timed *t, struct str key, enum kv_read mode,
+					 struct timed_got *ret);
+/* As timed_data_ask() for `count` keys, at most KV_MANY, together. */
 void timed_data_ask_many(struct timed *t, const struct str *keys, size_t count, enum kv_read mode,
 			 struct timed_got *ret);
 MUST_USE enum status timed_data_wait(struct timed *t, struct timed_got *got, struct arena *arena,

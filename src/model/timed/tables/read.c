@@ -484,6 +484,23 @@ pick_meet(struct table_pick *p, size_t at, struct str last)
 }
 
 /*
+ * Asks for the row's own pair alone. Where no column is wanted, it is asked whether the row is
+ * there, which the head of the cell tells.
+ */
+static enum status
+pick_own(struct table_pick *p, size_t at)
+{
+	const struct table_wanted *wanted = p->reading[at].wanted;
+	struct timed *t = p->reading[at].t;
+	struct str row = buf_str(&p->begin[at]);
+
+	p->got_count[at] = 1;
+	if (wanted && wanted->some && !wanted->count)
+		return timed_data_ask_head(t, row, KV_READ, p->got[at]);
+	return timed_data_ask(t, row, KV_READ, p->got[at]);
+}
+
+/*
  * Asks for the row's own pair, which says that it was inserted, and for those of the wanted
  * columns: mostly that is all that there is to know, and keys are found in less time than a range.
  */
@@ -505,6 +522,8 @@ pick_keys(struct table_pick *p, size_t at)
 	buf_append_byte(&p->middle[at], 0); /* right behind the row's own pair */
 	TRY(catalog_key_status(cells));
 	TRY(catalog_key_status(&p->middle[at]));
+	if (!wanted->count)
+		return pick_own(p, at);
 	keys[count++] = row;
 	for (size_t i = 0, from = 0; i < wanted->count; from = ends[i++])
 		keys[count++] = str_of(cells->ptr + from, ends[i] - from);
@@ -514,14 +533,6 @@ pick_keys(struct table_pick *p, size_t at)
 			    p->got[at]);
 	p->got_count[at] = count;
 	return STATUS_OK;
-}
-
-/* Asks for the only pair of a row that is whole. */
-static enum status
-pick_own(struct table_pick *p, size_t at)
-{
-	p->got_count[at] = 1;
-	return timed_data_ask(p->reading[at].t, buf_str(&p->begin[at]), KV_READ, p->got[at]);
 }
 
 /*
