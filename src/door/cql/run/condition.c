@@ -2,6 +2,24 @@
 #include "door/cql/run/modify.h"
 #include "loop/step.h"
 
+/* Makes the row that conditions and answers look at; `stored` NULL: nothing was found. */
+static enum status
+state_fill(struct modify *m, const struct table_row *stored, struct row *ret)
+{
+	const struct schema_table *t = m->run->table;
+
+	TRY(row_init(m->run->q, t, ret));
+	ret->now_ms = m->timed->now_us / 1000;
+	if (stored)
+		return row_fill(m->run->q, stored, ret);
+	for (size_t i = 0; i < t->count; i++) {
+		ret->values[i] = CQL_VALUE_NULL;
+		ret->write_us[i] = ROW_UNWRITTEN;
+		ret->expires_ms[i] = 0;
+	}
+	return STATUS_OK;
+}
+
 enum status
 condition_read(struct modify *m, bool all, struct condition_state *ret)
 {
@@ -10,27 +28,23 @@ condition_read(struct modify *m, bool all, struct condition_state *ret)
 	struct table_row stored = { 0 };
 	struct table_key key;
 	enum status status;
+	bool there;
 
 	*ret = (struct condition_state){ 0 };
-	TRY(timed_now(m->timed));
-	TRY(row_init(run->q, t, &ret->row));
-	ret->row.now_ms = m->timed->now_us / 1000;
 	TRY(modify_key(m, &key));
 	/* Any static column tells that a partition has some, not only those that are named. */
 	status = table_read(m->timed, &key, t->static_count > 0,
 			    all || t->static_count ? NULL : &m->wanted, run->r->arena, &stored);
-	if (status == STATUS_NOT_FOUND) {
-		for (size_t i = 0; i < t->count; i++) {
-			ret->row.values[i] = CQL_VALUE_NULL;
-			ret->row.write_us[i] = ROW_UNWRITTEN;
-			ret->row.expires_ms[i] = 0;
-		}
-		return STATUS_OK;
-	}
-	TRY(status);
+	there = status == STATUS_OK;
+	if (!there && status != STATUS_NOT_FOUND)
+		return status;
+	TRY(timed_now(m->timed));
 	ret->has_statics = stored.static_count > 0;
-	ret->exists = m->of_statics ? stored.static_count > 0 : stored.is_row;
-	return row_fill(run->q, &stored, &ret->row);
+	ret->exists = there && (m->of_statics ? stored.static_count > 0 : stored.is_row);
+	/* IF EXISTS of its own looks at no column, and tells none. */
+	if (!all && !m->condition_count)
+		return STATUS_OK;
+	return state_fill(m, there ? &stored : NULL, &ret->row);
 }
 
 /* ---- Whether it holds ---- */

@@ -94,7 +94,8 @@ struct condition_state {
 
 /*
  * Reads the row, or the static columns of the partition, that the statement's conditions look at:
- * the columns that they name, or with `all` every column, for an answer that shows the row.
+ * the columns that they name, or with `all` every column, for an answer that shows the row. Where
+ * they name none, and not `all`, `ret->row` is empty.
  */
 MUST_USE enum status condition_read(struct modify *m, bool all, struct condition_state *ret);
 MUST_USE enum status condition_holds(struct modify *m, const struct condition_state *state,
