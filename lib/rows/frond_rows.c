@@ -164,9 +164,12 @@ static bool
 receive_some(struct frows *c, uint8_t *to, size_t most, size_t *ret)
 {
 	for (;;) {
-		ssize_t n = c->ssl ? SSL_read(c->ssl, to, most > INT32_MAX ? INT32_MAX : (int)most)
-				   : recv(c->fd, to, most, 0);
+		ssize_t n;
 
+		if (c->polls && !wait_for(c, POLLIN))
+			return false;
+		n = c->ssl ? SSL_read(c->ssl, to, most > INT32_MAX ? INT32_MAX : (int)most)
+			   : recv(c->fd, to, most, 0);
 		if (n > 0) {
 			*ret = (size_t)n;
 			return true;
@@ -496,6 +499,7 @@ connect_path(struct frows *c, const struct frows_where *where)
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		return fail(c, "08001", "%s", strerror(errno));
+	c->polls = true;
 	while (connect(c->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
 		if (errno != EAGAIN && errno != EINTR)
 			return fail(c, "08001", "%s: %s", where->host, strerror(errno));
@@ -582,15 +586,19 @@ tls_begin(struct frows *c, const struct frows_where *where)
 }
 
 /*
- * Lets a receive block, which spares a poll() for each answer. It blocks for so long at most, and
- * until a signal comes, even one that restarts other calls; then wait_for() goes on waiting.
+ * Lets a receive by TCP block, which spares a poll() for each answer. It blocks for so long at
+ * most, and until a signal comes, even one that restarts other calls; then wait_for() goes on
+ * waiting. At a Unix socket a receive that blocks would also be woken when the server reads the
+ * request, to find nothing: the process would be switched to twice for each answer. poll() is woken
+ * by the answer alone.
  */
 static bool
 receive_blocks(struct frows *c)
 {
 	const struct timeval most = { .tv_usec = ASK_MS * 1000 };
 
-	return (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0 &&
+	return c->polls ||
+	       (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0 &&
 		fcntl(c->fd, F_SETFL, 0) == 0) ||
 	       fail(c, "08001", "%s", strerror(errno));
 }

@@ -155,7 +155,8 @@ take_value(struct reader *r)
 /* ---- Connections ---- */
 
 struct frows {
-	int fd; /* -1: the connection is lost */
+	int fd;     /* -1: the connection is lost */
+	bool polls; /* at a Unix socket: receive_blocks() tells why */
 	SSL *ssl;
 	SSL_CTX *ssl_context;
 	int timeout_ms;

@@ -3,6 +3,7 @@
 
 import base64
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -16,7 +17,7 @@ import time
 import urllib.request
 
 from damaged import files, flip, noise
-from harness import Server, contains, equal, main, ok, run, test
+from harness import Server, contains, equal, main, ok, run, test, until
 from rows_server import Door, Failure, Session
 
 Session.client = os.path.abspath(sys.argv[2])
@@ -1663,6 +1664,38 @@ def a_server_of_version_2_estimates_nothing(cwd):
         with Session(server) as c:
             contains(c.fails("0A000", "estimate", "shop", "books").text, "no estimates")
         thread.join()
+
+
+@test
+def at_a_unix_socket_a_client_is_woken_by_answers_alone(cwd):
+    """Not by the server that reads the request: whoever waits would be switched to for nothing."""
+    def greet():
+        conn = listener.accept()[0]
+        number = conn.recv(100)[6:8]
+        conn.sendall(struct.pack(">IBB", 9, 128, 0) + number + struct.pack(">HIBH", 2, 1 << 20, 0, 0))
+        taken.append(conn)
+
+    def told(what):
+        return re.search(rf"^{what}:\s*(\S+)", (pathlib.Path("/proc") / str(c.process.pid) / "status").read_text(), re.M)[1]
+
+    taken, path = [], cwd / "server.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with Session(type("Other", (), {"port": "none"}), host=path) as c:
+            thread.join()
+            with taken[0] as conn:
+                c.send("ping")
+                conn.recv(1, socket.MSG_PEEK)
+                until(lambda: told("State") == "S")
+                slept = told("voluntary_ctxt_switches")
+                number = conn.recv(100)[6:8]
+                time.sleep(0.2)
+                equal(told("voluntary_ctxt_switches"), slept)
+                conn.sendall(struct.pack(">IBB", 0, 128, 0) + number)
+                equal(c.read(), [])
 
 
 @test
