@@ -295,8 +295,8 @@ ForeignScan *frond_plan_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid, Fore
  * number. */
 ForeignScan *frond_plan_point(RelOptInfo *rel, const struct frond_table *t,
 			      const struct frond_push *push, List *tlist, List *clauses);
-/* The plan of a statement about one row that is named by its key (point.c); NULL: PostgreSQL's
- * planner has to make it. Keeps parts of the query. */
+/* The plan of a statement about one row that is named by its key, or of an INSERT of one row
+ * (point.c); NULL: PostgreSQL's planner has to make it. Keeps parts of the query. */
 PlannedStmt *frond_point_plan(Query *q, int options);
 const struct frond_table *frond_plan_table(PlannerInfo *root, RelOptInfo *rel);
 /* What it costs that frond reads the rows. */
@@ -326,7 +326,7 @@ void frond_scan_explain(ForeignScanState *node, struct ExplainState *es);
 void frond_modify_targets(PlannerInfo *root, Index rti, RangeTblEntry *rte, Relation rel);
 /* What a plan calls a column of the key. Valid until the next call. */
 const char *frond_modify_key_name(int key);
-/* `root` may be NULL for an UPDATE. */
+/* `root` may be NULL where there is no ON CONFLICT. */
 List *frond_modify_plan(PlannerInfo *root, ModifyTable *plan, Index rti, int subplan);
 void frond_modify_begin(ModifyTableState *state, ResultRelInfo *rel, List *private, int subplan,
 			int eflags);
