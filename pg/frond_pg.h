@@ -55,6 +55,9 @@ void frond_link_init(void);
 
 /* The connection, in whatever state its transaction is: for what stands outside of them. */
 struct frows *frond_link_outside(Oid server, Oid user);
+/* The same, without looking whether the server has closed it: for a request that is made again by
+ * the other function if it has (frows_was_closed()). */
+struct frows *frond_link_unasked(Oid server, Oid user);
 /*
  * The connection, within the transaction and the savepoint that belong to PostgreSQL's. `writes`:
  * the transaction changes rows; fails with 0A000 where a local table was changed, too.

@@ -240,6 +240,12 @@ frond_link_outside(Oid server, Oid user)
 }
 
 struct frows *
+frond_link_unasked(Oid server, Oid user)
+{
+	return link_get(server, user, false)->rows;
+}
+
+struct frows *
 frond_link_beside(Oid server, Oid user)
 {
 	return link_get_alive(server, user, true)->rows;

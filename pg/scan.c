@@ -537,21 +537,34 @@ keys_lock(struct scan *s)
 	return false;
 }
 
+/* Asks for keys from `choice` on, as many as one request gets. */
+static bool
+keys_get(struct scan *s, struct frows *c)
+{
+	frows_get(c, &s->request.of, s->columns, s->column_count);
+	for (int i = s->choice; i < keys_end(s); i++) {
+		if (s->choice_key >= 0)
+			s->equal[s->choice_key] = s->choices[i];
+		frows_get_key(c, s->equal, s->request.equal_count);
+	}
+	return frows_get_run(c);
+}
+
 static void
 page_get(struct scan *s, struct frows *c)
 {
-	int last = keys_end(s);
 	int first = s->rows;
 	bool found;
 
-	frows_get(c, &s->request.of, s->columns, s->column_count);
-	for (; s->choice < last; s->choice++) {
-		if (s->choice_key >= 0)
-			s->equal[s->choice_key] = s->choices[s->choice];
-		frows_get_key(c, s->equal, s->request.equal_count);
+	if (!keys_get(s, c)) {
+		/* The server may have closed the connection while nobody used it. */
+		if (!s->is_alone || !frows_was_closed(c))
+			frond_fail(c);
+		c = frond_link_outside(s->table->server, s->user);
+		if (!keys_get(s, c))
+			frond_fail(c);
 	}
-	if (!frows_get_run(c))
-		frond_fail(c);
+	s->choice = keys_end(s);
 	while (frows_get_row(c, &found, page_row(s)))
 		s->rows += found;
 	page_keep(s, first);
@@ -589,7 +602,7 @@ page_read(struct scan *s)
 	if (frond_marks_are_beside(s->marks))
 		c = frond_link_beside(s->table->server, s->user);
 	else if (s->is_alone)
-		c = frond_link_outside(s->table->server, s->user);
+		c = frond_link_unasked(s->table->server, s->user);
 	else
 		c = frond_link_inside(s->table->server, s->user, false);
 	if (s->is_whole_key)

@@ -139,6 +139,7 @@ may_go_on(struct frows *c, ssize_t n, short events)
 		return tls_wait(c, (int)n);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return wait_for(c, events);
+	c->was_closed = true;
 	return fail_lost(c, n ? strerror(errno) : "the server has closed it");
 }
 
@@ -679,6 +680,12 @@ bool
 frows_is_open(const struct frows *c)
 {
 	return c->fd >= 0;
+}
+
+bool
+frows_was_closed(const struct frows *c)
+{
+	return c->fd < 0 && c->was_closed;
 }
 
 bool

@@ -115,6 +115,11 @@ void frows_close(struct frows *c); /* NULL is fine */
 const struct frows_failure *frows_failure(const struct frows *c);
 /* False once the connection is lost: nothing but frows_close() is left. */
 bool frows_is_open(const struct frows *c);
+/*
+ * Whether the connection is lost since its other side has closed it, maybe before the last request:
+ * one that only reads may be made again by another connection. False after a timeout.
+ */
+bool frows_was_closed(const struct frows *c);
 /* Looks whether the server has closed the connection, without asking it anything. */
 bool frows_is_alive(struct frows *c);
 

@@ -155,8 +155,9 @@ take_value(struct reader *r)
 /* ---- Connections ---- */
 
 struct frows {
-	int fd;     /* -1: the connection is lost */
-	bool polls; /* at a Unix socket: receive_blocks() tells why */
+	int fd;          /* -1: the connection is lost */
+	bool polls;      /* at a Unix socket: receive_blocks() tells why */
+	bool was_closed; /* that it is lost was told by the socket */
 	SSL *ssl;
 	SSL_CTX *ssl_context;
 	int timeout_ms;

@@ -1112,6 +1112,7 @@ def frond_ends_and_comes_back(cwd):
             s.fails("08001", "SELECT * FROM t")
             with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port) as again:
                 equal(s.do("SELECT * FROM t"), [["1", "a"]])
+                equal(s.do("SELECT v FROM t WHERE k = 1"), [["a"]])
                 s.do("BEGIN")
                 s.do("SELECT * FROM t")
                 again.process.kill()
@@ -1121,6 +1122,14 @@ def frond_ends_and_comes_back(cwd):
             with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port):
                 s.do("INSERT INTO t VALUES (3, 'c')")
                 equal(s.do("SELECT k FROM t"), [["1"], ["3"]])
+                # A row by its key is asked for without a look at the connection, and once more if that was closed.
+                equal(s.do("SELECT v FROM t WHERE k = 3"), [["c"]])
+            s.fails("08001", "SELECT v FROM t WHERE k = 3")
+            with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port):
+                equal(s.do("SELECT v FROM t WHERE k = 3"), [["c"]])
+                equal(s.do("SELECT k FROM t WHERE k IN (1, 2, 3)"), [["1"], ["3"]])
+            with Door(cwd, "--store", f"embedded:{cwd}/store", port=door.port):
+                equal(s.do("SELECT k FROM t WHERE k IN (3, 2, 1)"), [["1"], ["3"]])
 
 
 @test
