@@ -347,16 +347,24 @@ at_executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool ex
 			(query->dest->mydest == DestRemote ||
 			 query->dest->mydest == DestRemoteExecute);
 
-	/* frond_retry_start() has started it. */
-	if (!query->planstate)
-		run_until_done(query, portal, NULL);
-	else if (!can_try(query, portal) || (query->operation == CMD_SELECT && !is_whole))
+	if (query->planstate &&
+	    (!can_try(query, portal) || (query->operation == CMD_SELECT && !is_whole))) {
 		(next_executor_run ? next_executor_run : standard_ExecutorRun)(query, direction,
 									       count, execute_once);
-	else if (query->operation == CMD_SELECT)
+		return;
+	}
+	/* frond_retry_start() has started what has no state. */
+	if (query->planstate && query->operation == CMD_SELECT)
 		select_until_done(query, portal);
 	else
 		run_until_done(query, portal, NULL);
+	/*
+	 * Extensions that were loaded before have measured the copy that has run, and not this
+	 * query, which would count as one more execution. Without this it is none to them when it
+	 * ends.
+	 */
+	if (ExecutorRun_hook == at_executor_run)
+		query->totaltime = NULL;
 }
 
 void

@@ -616,6 +616,24 @@ def a_row_that_is_deleted_or_changed_by_its_key_is_returned_as_that_of_a_heap(cw
         same(s, "SELECT * FROM § ORDER BY k")
 
 
+@test
+def other_extensions_measure_a_statement_once(cwd):
+    opener = fresh()
+    with opener() as s:
+        s.do("CREATE TABLE t (k int PRIMARY KEY, n int)")
+        s.do(f"ALTER DATABASE {s.one('SELECT current_database()')} SET session_preload_libraries = 'auto_explain', 'frond'")
+    with opener() as s:
+        s.do("SET auto_explain.log_min_duration = 0")
+        s.do("SET auto_explain.log_analyze = on")
+        s.do("SET client_min_messages = log")
+        for statement in ("INSERT INTO t VALUES (1, 1)", "UPDATE t SET n = 2 WHERE k = 1", "SELECT n FROM t WHERE k = 1 FOR UPDATE",
+                          "DELETE FROM t WHERE k = 1 RETURNING n"):
+            s.send(statement)
+            told = "\n".join(map(str, s.read()))
+            equal((statement, told.count("Query Text: ")), (statement, 1))
+            assert "never executed" not in told, told
+
+
 # ---- Rows that the transaction has changed ----
 
 def asked(s, query):
