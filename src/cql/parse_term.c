@@ -225,7 +225,13 @@ try_hint_type(struct cql_parser *p, const struct cql_type **ret)
 	enum status status;
 	bool found;
 
+	*ret = NULL;
 	cql_next(p);
+	/* No type has the name of a constant: (true) is a tuple of one. */
+	if (cql_at_word(p, "true") || cql_at_word(p, "false")) {
+		*p = before;
+		return STATUS_OK;
+	}
 	p->q->err = &unused;
 	status = cql_take_type(p, &type);
 	p->q->err = err;
@@ -238,7 +244,8 @@ try_hint_type(struct cql_parser *p, const struct cql_type **ret)
 		found = !cql_at_word(p, "as");
 	if (!found)
 		*p = before;
-	*ret = found ? type : NULL;
+	else
+		*ret = type;
 	return STATUS_OK;
 }
 

@@ -741,7 +741,7 @@ def what_functions_throw_is_told(cwd):
 
 @test
 def a_function_that_loops_is_ended(cwd):
-    with Mongo(cwd, "[couchdb]\nos_process_timeout = 500\n") as server, Client(server.port) as c:
+    with Mongo(cwd, "[couchdb]\nos_process_timeout = 3000\n") as server, Client(server.port) as c:
         insert(c, {"_id": 1}, {"_id": 2})
         fails(c, {"find": "c", "filter": {"$where": LOOP}}, 11601, "timed out")
         equal(find(c, "this._id == 2"), [2])

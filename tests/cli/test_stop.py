@@ -93,7 +93,8 @@ def others_are_served_while_two_requests_compute(cwd):
             equal(server.request("GET", "/db")[0], 200)
             slowest = max(slowest, time.monotonic() - begun)
         equal([is_answered(a, 0.01) for a in attackers], [None, None])
-        assert slowest < 2, slowest
+        # Who is not served waits as long as they compute, which is many minutes.
+        assert slowest < SLOW_S, slowest
         # A connection that breaks off ends its request, and the process idles again.
         for attacker in attackers:
             attacker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
