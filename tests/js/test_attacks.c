@@ -150,10 +150,11 @@ neighbour_run(void *arg)
 {
 	struct neighbour *n = arg;
 
-	while (!atomic_load(&n->stop)) {
+	/* Once at least: an attack may be over before this thread has had a processor. */
+	do {
 		neighbour_call(n);
 		usleep(2000);
-	}
+	} while (!atomic_load(&n->stop));
 	return NULL;
 }
 
