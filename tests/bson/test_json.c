@@ -96,7 +96,11 @@ every_type_has_its_form(void **state)
 		     "{\"a\":{\"$date\":\"9999-12-31T23:59:59.999Z\"}}");
 	assert_reads("{\"a\":{\"$date\":253402300800000}}",
 		     "{\"a\":{\"$date\":{\"$numberLong\":\"253402300800000\"}}}", NULL);
-	/* No text, so this is an operator of a query. */
+	/* No text, so these are operators of a query. */
+	assert_reads("{\"a\":{\"$regex\":1}}", "{\"a\":{\"$regex\":{\"$numberInt\":\"1\"}}}",
+		     "{\"a\":{\"$regex\":1}}");
+	assert_reads("{\"a\":{\"$regex\":{\"b\":\"c\"}}}", "{\"a\":{\"$regex\":{\"b\":\"c\"}}}",
+		     NULL);
 	assert_reads("{\"a\":{\"$regex\":\"x\",\"$options\":1}}",
 		     "{\"a\":{\"$regex\":\"x\",\"$options\":{\"$numberInt\":\"1\"}}}",
 		     "{\"a\":{\"$regex\":\"x\",\"$options\":1}}");
