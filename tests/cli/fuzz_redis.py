@@ -337,7 +337,7 @@ class Door:
         elif roll < 0.87:
             call += self.random.choice(CALLS)[1:]
         elif roll < 0.9:
-            call += call[1:] * r.choice([1, 10, 500])
+            call += call[1:] * min(r.choice([1, 10, 500]), MOST_BYTES // size_of(call))
         else:
             call[i] = r.choice([str(call[i])[:-1], f"{call[i]}{call[i]}", f"-{call[i]}", str(call[i]).upper(),
                 f" {call[i]}"])
@@ -416,6 +416,10 @@ class Door:
         if INTERNAL.match(text):
             raise Wrong(f"an internal error: {text}")
         return False
+
+
+def size_of(call):
+    return sum(len(arg) if isinstance(arg, (str, bytes)) else len(str(arg)) for arg in call) + len(call)
 
 
 def flags_of(info):

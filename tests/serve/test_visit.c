@@ -15,6 +15,7 @@
 #include "catalog/store_format.h"
 #include "loop/asking.h"
 #include "loop/step.h"
+#include "loop/task.h"
 #include "net/memory.h"
 #include "net/session.h"
 #include "serve/beside.h"
@@ -478,9 +479,9 @@ a_command_that_waits_asks_what_its_person_may_now(void **state)
 	e->op.session = NULL;
 }
 
-/* A fiber of nothing but this. */
+/* As if the thread were the fiber of this task. */
 static void
-begin_work(struct fixture *f, struct step_meter *meter, struct net_session *session)
+begin_work(struct fixture *f, struct task *task, struct net_session *session)
 {
 	struct clients_entry *e = begin(f);
 
@@ -488,8 +489,9 @@ begin_work(struct fixture *f, struct step_meter *meter, struct net_session *sess
 	event_init(&session->lost);
 	event_init(&session->closed);
 	event_init(&session->stopping);
-	step_init(meter);
-	step_enter(meter);
+	*task = (struct task){ 0 };
+	step_init(&task->steps);
+	step_enter(&task->steps);
 	e->op.session = session;
 	change(f, "apple", "cook");
 	log_in(e);
@@ -515,12 +517,12 @@ a_wait_below_the_door_ends_with_the_person_and_the_operation(void **state)
 	struct fixture *f = *state;
 	struct clients_entry *e = &f->client.entry;
 	struct net_session session;
-	struct step_meter meter;
+	struct task task;
 	struct event never;
 	struct event *events[] = { &never };
 	size_t which;
 
-	begin_work(f, &meter, &session);
+	begin_work(f, &task, &session);
 	event_init(&never);
 	visit_may(e, may_as_cook, &f->client);
 	assert_int_equal(wait_asking(events, 1, clock_after_ms(1), &which), STATUS_OK);
@@ -548,11 +550,11 @@ what_points_to_a_person_lasts_as_long_as_the_command(void **state)
 	struct fixture *f = *state;
 	struct clients_entry *e = &f->client.entry;
 	struct net_session session;
-	struct step_meter meter;
+	struct task task;
 	struct audit_by by;
 	struct str role;
 
-	begin_work(f, &meter, &session);
+	begin_work(f, &task, &session);
 	by = visit_audit_by(e);
 	role = f->client.role;
 	for (int i = 0; i < VISITOR_FORMER; i++) {
