@@ -6,12 +6,13 @@
  *
  * cql_load OP PORT CONNECTIONS IN_FLIGHT SECONDS FIRST ROWS [PID...]
  *
- * OP: insert, hset, insert-indexed (new rows from FIRST on); select, select-column, hgetall,
- * update, hset-one, lwt, lwt-column, counter, hincrby (of the rows 0 to ROWS - 1 at random);
- * hot-lwt, hot-counter, hot-update (all of row 0); fill-partitions, partition (100 rows of one of
- * ROWS partitions); scan (all rows of these, in pages of 5,000, over and over); fill-small,
- * scan-small (the same of rows of three small columns). Units are rows where rows are read,
- * otherwise requests. SECONDS 0: ROWS requests.
+ * OP: insert, insert-updated, insert-indexed, hset (new rows from FIRST on); select, select-column,
+ * hgetall, update, hset-one, lwt, lwt-column, counter, hincrby (of the rows 0 to ROWS - 1 at
+ * random); hot-lwt, hot-counter, hot-update (all of row 0); select-updated (of the table that
+ * insert-updated fills, and whose columns the updates write); fill-partitions, partition (100 rows
+ * of one of ROWS partitions); scan (all rows of these, in pages of 5,000, over and over);
+ * fill-small, scan-small (the same of rows of three small columns). Units are rows where rows are
+ * read, otherwise requests. SECONDS 0: ROWS requests.
  * The connections of a scan share its place: each asks for the page behind the last answer.
  */
 #include <arpa/inet.h>
@@ -287,12 +288,16 @@ make_hincrby(struct run *r, struct buf *out)
 	buf_append_cstr(out, "$1\r\nn\r\n$1\r\n1\r\n");
 }
 
-#define ROW_UPDATE "UPDATE bench.t SET a = ? WHERE k = ?"
+/* The rows of one table are as INSERT has written them, those of the other have columns apart. */
+#define ROW_INSERT(table)                                                                          \
+	"INSERT INTO bench." table " (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)"
+#define ROW_UPDATE "UPDATE bench.u SET a = ? WHERE k = ?"
 
 static const struct op ops[] = {
-	{ "insert", "INSERT INTO bench.t (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)",
-	  make_insert, 0, true },
+	{ "insert", ROW_INSERT("t"), make_insert, 0, true },
+	{ "insert-updated", ROW_INSERT("u"), make_insert, 0, true },
 	{ "select", "SELECT * FROM bench.t WHERE k = ?", make_key, 1, false },
+	{ "select-updated", "SELECT * FROM bench.u WHERE k = ?", make_key, 1, false },
 	{ "select-column", "SELECT a FROM bench.t WHERE k = ?", make_key, 1, false },
 	{ "update", ROW_UPDATE, make_update, 0, false },
 	{ "hot-update", ROW_UPDATE, make_hot_update, 0, false },
@@ -306,9 +311,7 @@ static const struct op ops[] = {
 	  0, true },
 	{ "partition", "SELECT * FROM bench.p WHERE k = ?", make_key, PARTITION_ROWS, false },
 	{ "scan", "SELECT * FROM bench.p", make_scan, UINT64_MAX, false },
-	{ "insert-indexed",
-	  "INSERT INTO bench.i (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)", make_insert, 0,
-	  true },
+	{ "insert-indexed", ROW_INSERT("i"), make_insert, 0, true },
 	{ "fill-small", "INSERT INTO bench.s (k, a, b, c) VALUES (?, ?, ?, ?)", make_small_row, 0,
 	  true },
 	{ "scan-small", "SELECT * FROM bench.s", make_scan, UINT64_MAX, false },
