@@ -20,6 +20,17 @@ timed_group_record_put(const struct timed_group *group, struct buf *value)
 		buf_append_str(value, group->name);
 }
 
+/* The name at the end of a record: of one that keys have whole, nothing. */
+static enum status
+name_take(struct str rest, struct str *ret)
+{
+	if (rest.len && rest.len <= TIMED_WHOLE_BYTES)
+		return STATUS_CORRUPT;
+	if (rest.len)
+		*ret = rest;
+	return STATUS_OK;
+}
+
 enum status
 timed_group_record_parse(struct str value, struct timed_group *ret, struct err *err)
 {
@@ -31,16 +42,14 @@ timed_group_record_parse(struct str value, struct timed_group *ret, struct err *
 	uint64_t format, read;
 
 	TRY(catalog_format_next(&r, "group of consumers", GROUP_FORMAT, &format, err));
-	TRY(tuple_next(&r, &e));
-	if (e.kind != TUPLE_BYTES)
+	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, &id);
 	TRY(tuple_next_u64(&r, &ret->last.ms));
 	TRY(tuple_next_u64(&r, &ret->last.seq));
 	TRY(tuple_next_u64(&r, &read));
 	ret->read = (int64_t)(read - 1);
-	if (r.rest.len)
-		ret->name = r.rest;
+	TRY(name_take(r.rest, &ret->name));
 	return id.failed == STATUS_OK && id.len == sizeof(ret->id) ? STATUS_OK : STATUS_CORRUPT;
 }
 
@@ -61,9 +70,7 @@ timed_consumer_record_parse(struct str value, struct timed_consumer *ret, struct
 
 	TRY(catalog_format_next(&r, "consumer of a group", CONSUMER_FORMAT, &format, err));
 	TRY(tuple_next_u64(&r, &ret->seen_ms));
-	if (r.rest.len)
-		ret->name = r.rest;
-	return STATUS_OK;
+	return name_take(r.rest, &ret->name);
 }
 
 void

@@ -860,13 +860,13 @@ static const struct probe_op of_streams[] = {
 	{ "trim a stream", stream_trim_of,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
 	{ "groups of a stream", stream_groups_of,
-	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC 3-10: C0C/CNCOC 11: C0C/CNCOCOCO 12: "
-	  "C0C/CNCOC" },
+	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC 3-10: C/CNCOC 11: C/CNCOCOCO 12: "
+	  "C/CNCOC" },
 };
 
 static const struct probe_op of_strays[] = {
 	{ "a stray group of a stream", stream_stray_group_of,
-	  "corrupt, conflicts 2 0+0; 1: O/O 2: O/ONO 3: O0O/ONO 4: O/O" },
+	  "corrupt, conflicts 2 0+0; 1: O/O 2-3: O/ONO 4: O/O" },
 };
 
 static const struct probe_op checks[] = {
