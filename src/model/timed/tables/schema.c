@@ -62,6 +62,8 @@ table_properties_next(struct tuple_reader *r, struct arena *arena,
 			return STATUS_LIMIT;
 		TRY(catalog_next_text(&pair, TUPLE_STRING, arena, true, &properties[count].name));
 		TRY(catalog_next_text(&pair, TUPLE_STRING, arena, true, &properties[count].value));
+		if (pair.rest.len)
+			return STATUS_CORRUPT;
 		count++;
 	}
 	*ret = properties;
@@ -210,7 +212,7 @@ columns_next(struct tuple_reader *r, struct arena *arena, struct table_schema *r
 		if (!columns)
 			return STATUS_LIMIT;
 		TRY(column_next(&one, arena, &columns[count]));
-		if (columns[count].id >= ret->next_id)
+		if (one.rest.len || columns[count].id >= ret->next_id)
 			return STATUS_CORRUPT;
 		ret->static_count += columns[count].kind == TABLE_STATIC;
 		count++;
@@ -235,6 +237,8 @@ dropped_next(struct tuple_reader *r, struct arena *arena, struct table_schema *r
 			return STATUS_LIMIT;
 		TRY(column_next(&one, arena, &dropped[count].column));
 		TRY(tuple_next_u64(&one, &dropped[count].dropped_us));
+		if (one.rest.len)
+			return STATUS_CORRUPT;
 		count++;
 	}
 	ret->dropped = dropped;

@@ -403,7 +403,7 @@ static const struct probe_op reading[] = {
 	{ "list keyspaces", list_keyspaces_in_plain, "ok, conflicts 0 0+0; 1: C/CNCOCOC 2: O/O" },
 	{ "alter a keyspace", alter_keyspace_in_plain, "ok, conflicts 1 0+0; 1: C/CNCICIC" },
 	{ "alter a table", alter_table_in_plain,
-	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCICICICICOCICICOIC" },
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCICICICICICICIC" },
 	{ "list types", list_types_in_plain, "ok, conflicts 0 0+0; 1: O/O 2: C/CNCOCOC" },
 	{ "read a row", read_row_in_plain,
 	  "ok, conflicts 2 0+0; 1: C/O~ 2-3: C/CNC~C 4: C/CNC~C~C 5: C/CNC~C 6: "
@@ -437,7 +437,7 @@ static const struct probe_op checks[] = {
 	  "~/~N~N~O~O~O~ 30: O/O 31: ~O/O 32-33: ~/O 34: ~/~O~O~O~O~O~O~O~O~O~ 35-42: ~/~O~ "
 	  "43-46: O/ 47: O/O 48: ~/~N~N~O~O~O~ 49: O/O 50: ~O/O 51-52: ~/O 53: "
 	  "~/~O~O~O~O~O~O~O~O~O~ 54: ~/~O~O~O~ 55-64: ~/~O~ 65-76: O/ 77: ~/~O 78: ~/~O~O~O~O~ "
-	  "79: ~/~O~O~O~O~O~O~O~O~O~O~ 80: ~/~O~O~O~ 81-95: O/O 96: ~/~ 97-100: O/O 101: ~/~ "
+	  "79: ~/~O~O~O~O~O~O~O~O~O~ 80: ~/~O~O~O~ 81-95: O/O 96: ~/~ 97-100: O/O 101: ~/~ "
 	  "102: O/O 103: ~/~ 104-106: O/O 107: ~/~ 108: ~/O 109: O/O 110: O/~ 111-113: O/O 114: "
 	  "~/~N~N~O~O~O~O~ 115: O/O 116: ~O/O 117-118: ~/O 119: ~/~O~O~O~O~O~O~O~O~O~ 120: "
 	  "~/~O~O~ 121: ~/~O~O 122-125: ~/~O~O~ 126: O/O 127-129: O/O~O 130: O/ 131: O/O~O "
