@@ -1,7 +1,7 @@
 /*
  * What is known of many rows without reading each: how many there are, who ends that count and what
- * a check finds, and which rows of several are new; and where scans of many pause. Also the notes
- * that a caller leaves at the description of a table.
+ * a check finds, how many there are about, and which rows of several are new; and where scans of
+ * many pause. Also the notes that a caller leaves at the description of a table.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -18,6 +18,7 @@
 #include "catalog/store_format.h"
 #include "kv/faulty/faulty.h"
 #include "kv/tuple.h"
+#include "model/timed/tables/estimate.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
 #include "store.h"
@@ -572,6 +573,173 @@ a_scan_pauses_where_it_has_read_so_much(void **state)
 	expect_rows(f, 0, 1, 1);
 }
 
+/* ---- Estimates ---- */
+
+enum {
+	ESTIMATE_ARENA_BYTES = 192 * 1024, /* has no room for many rows */
+	ESTIMATE_LONG_BYTES = 60 * 1000,   /* of a value: a leaf beside its row */
+	ESTIMATE_LONG_ROWS = 12,
+	ESTIMATE_MANY_ROWS = 3 * TABLE_ESTIMATE_PAIRS,
+};
+
+struct estimating {
+	int64_t from, to; /* rows that are written before, of `bytes` each */
+	size_t bytes;
+	struct table_estimate estimate;
+	uint64_t reads;
+};
+
+static enum status
+fill_body(struct timed *t, void *arg)
+{
+	struct estimating *e = arg;
+	char *bytes = malloc(e->bytes + 1);
+	const struct table_change change = {
+		.kind = TABLE_CHANGE_PUT,
+		.column = A,
+		.value = { .kind = DOC_TEXT, .text = str_of(bytes, e->bytes) },
+	};
+	enum status status = STATUS_OK;
+	struct doc_scalar parts[2];
+
+	assert_non_null(bytes);
+	memset(bytes, 'a', e->bytes);
+	for (int64_t n = e->from; n < e->to && status == STATUS_OK; n++) {
+		const struct table_write write = { .key = key_of(n, false, parts),
+						   .inserts = true,
+						   .is_new = true,
+						   .changes = &change,
+						   .change_count = 1 };
+
+		status = table_write(t, &write);
+	}
+	free(bytes);
+	return status;
+}
+
+static enum status
+estimate_body(struct timed *t, void *arg)
+{
+	struct arena *arena = arena_new(ESTIMATE_ARENA_BYTES);
+	struct estimating *e = arg;
+	uint64_t before = kv_tx_stats(t->tx).reads;
+	enum status status;
+
+	assert_non_null(arena);
+	status = table_estimate_rows(t, arena, &e->estimate);
+	e->reads = kv_tx_stats(t->tx).reads - before;
+	/* Nothing of the rows stays in the arena. */
+	assert_non_null(arena_bytes(arena, ESTIMATE_ARENA_BYTES / 2));
+	arena_free(arena);
+	return status;
+}
+
+static struct estimating
+estimate(struct fixture *f)
+{
+	struct estimating e = { 0 };
+
+	run(f, estimate_body, &e);
+	return e;
+}
+
+static void
+expect_exactly(struct fixture *f, uint64_t rows)
+{
+	const struct estimating e = estimate(f);
+
+	assert_true(e.estimate.is_exact);
+	assert_int_equal(e.estimate.rows, rows);
+}
+
+static void
+expect_about(struct fixture *f, uint64_t least, uint64_t most)
+{
+	const struct estimating e = estimate(f);
+
+	assert_false(e.estimate.is_exact);
+	assert_in_range(e.estimate.rows, least, most);
+}
+
+static void
+fill(struct fixture *f, int64_t from, int64_t to, size_t bytes)
+{
+	run(f, fill_body, &(struct estimating){ .from = from, .to = to, .bytes = bytes });
+}
+
+/* Where rows are counted that is the number, and one read. */
+static void
+a_counted_table_is_not_estimated(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_exactly(f, 0);
+	add(f, 0, TABLE_ESTIMATE_PAIRS + 5, TABLE_ESTIMATE_PAIRS + 5);
+	expect_exactly(f, TABLE_ESTIMATE_PAIRS + 5);
+	assert_int_equal(estimate(f).reads, 1);
+}
+
+static void
+the_first_rows_are_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, write_untold_body, NULL);
+	expect_exactly(f, 1);
+	run(f, clear_partition_body, NULL);
+	fill(f, 100, 100 + TABLE_ESTIMATE_PAIRS - 1, 1);
+	expect_exactly(f, TABLE_ESTIMATE_PAIRS);
+	/* One more, and some are left that are not counted. */
+	fill(f, 0, 1, 1);
+	expect_about(f, TABLE_ESTIMATE_PAIRS + 1, 2 * TABLE_ESTIMATE_PAIRS);
+	fill(f, 10000, 10000 + ESTIMATE_MANY_ROWS, 1);
+	expect_about(f, ESTIMATE_MANY_ROWS / 2, 3 * ESTIMATE_MANY_ROWS);
+	run(f, truncate_body, NULL);
+	expect_exactly(f, 0);
+}
+
+static void
+no_more_bytes_are_counted_than_are_told(void **state)
+{
+	struct fixture *f = *state;
+	size_t counted = TABLE_ESTIMATE_BYTES / ESTIMATE_LONG_BYTES;
+
+	fill(f, 0, (int64_t)counted, ESTIMATE_LONG_BYTES);
+	expect_exactly(f, counted);
+	fill(f, (int64_t)counted, ESTIMATE_LONG_ROWS, ESTIMATE_LONG_BYTES);
+	expect_about(f, counted + 1, 2 * ESTIMATE_LONG_ROWS);
+}
+
+/* Whoever estimates, and then writes, conflicts with nobody who counts, nor with other rows. */
+static void
+an_estimate_meets_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	/* With faults nobody knows what becomes of a commit. */
+	if (test_store_fails())
+		return;
+	for (int counts = 0; counts < 2; counts++) {
+		struct estimating e = { .from = 50, .to = 51, .bytes = 1 };
+		struct work w = { .f = f, .body = estimate_body, .arg = &e };
+		struct kv_tx *tx;
+
+		if (counts)
+			add(f, 0, 5, 5);
+		else
+			fill(f, 0, 5, 1);
+		assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+		assert_int_equal(work_run(tx, &w), STATUS_OK);
+		assert_int_equal(e.estimate.rows, 5);
+		assert_int_equal(kv_set(tx, STR("t/written"), STR("")), STATUS_OK);
+		if (counts)
+			add(f, 5, 6, 6);
+		assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+		kv_tx_free(tx);
+		run(f, truncate_body, NULL);
+	}
+}
+
 /* ---- Tests: notes ---- */
 
 struct test_note {
@@ -702,6 +870,10 @@ main(void)
 		TEST(rows_that_come_in_no_order_are_not_looked_for_long),
 		TEST(only_rows_that_were_asked_for_conflict),
 		TEST(a_scan_pauses_where_it_has_read_so_much),
+		TEST(a_counted_table_is_not_estimated),
+		TEST(the_first_rows_are_counted),
+		TEST(no_more_bytes_are_counted_than_are_told),
+		TEST(an_estimate_meets_nobody),
 		TEST(a_note_lasts_as_long_as_the_table_is_what_it_was),
 	};
 
