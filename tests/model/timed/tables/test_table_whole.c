@@ -302,14 +302,20 @@ a_null_makes_no_leaf(void **state)
 	struct table_change null = change_of(B, (struct doc_scalar){ .kind = DOC_NULL });
 	struct step s = { .name = names[0], .k = 1, .c = 1 };
 	struct fixture *f = *state;
+	struct kv_tx_stats cost;
 
 	put(f, true, 1, 2, 3);
 	s.write = (struct table_write){ .changes = &null, .change_count = 1 };
-	assert_int_equal(take(f, s).clears, 0);
+	cost = take(f, s);
+	/* The clock, and the row's own cell. */
+	assert_int_equal(cost.reads, 2);
+	assert_int_equal(cost.clears, 0);
 	expect(f, "(1/1* a=1 d=3)");
 	null.column = A;
 	null.kind = TABLE_CHANGE_CLEAR;
-	assert_int_equal(take(f, s).clears, 0);
+	cost = take(f, s);
+	assert_int_equal(cost.reads, 2);
+	assert_int_equal(cost.clears, 0);
 	expect(f, "(1/1* d=3)");
 	assert_true(is_whole(f));
 }
@@ -396,6 +402,44 @@ who_looks_for_no_leaf_meets_who_writes_the_first(void **state)
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_TX_CONFLICT);
 	kv_tx_free(tx);
 	expect(f, "(1/1* a=4 b=2 d=3)");
+}
+
+/* What becomes of an INSERT of `count` columns of the row (1, 1), which another one inserts. */
+static enum status
+insert_beside(struct fixture *f, size_t count)
+{
+	const struct table_change changes[] = { change_of(A, number(7)), change_of(B, number(8)),
+						change_of(D, number(9)) };
+	struct step s = { .name = names[0], .k = 1, .c = 1 };
+	struct work w = { .f = f, .step = &s };
+	enum status status;
+	struct kv_tx *tx;
+
+	s.write = (struct table_write){ .inserts = true,
+					.changes = changes,
+					.change_count = count };
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(step_body(tx, &w), STATUS_OK);
+	put(f, true, 4, 5, 6);
+	status = kv_future_wait(kv_commit(tx));
+	kv_tx_free(tx);
+	return status;
+}
+
+/* It would keep other columns that were there, so none must have come. */
+static void
+an_insert_of_some_columns_meets_who_writes_the_row(void **state)
+{
+	struct fixture *f = *state;
+
+	if (test_store_fails()) /* it may fail for another reason then */
+		return;
+	assert_int_equal(insert_beside(f, CHANGES), STATUS_OK);
+	assert_true(is_whole(f));
+	expect(f, "(1/1* a=7 b=8 d=9)");
+	take(f, (struct step){ .what = TRUNCATE, .name = names[0] });
+	assert_int_equal(insert_beside(f, 1), STATUS_TX_CONFLICT);
+	expect(f, "(1/1* a=4 b=5 d=6)");
 }
 
 /* Puts a leaf beside a row that is whole. */
@@ -635,6 +679,7 @@ main(void)
 		TEST(alterations_end_it),
 		TEST(a_stamp_ends_it),
 		TEST(who_looks_for_no_leaf_meets_who_writes_the_first),
+		TEST(an_insert_of_some_columns_meets_who_writes_the_row),
 		TEST(verify_finds_a_leaf),
 		TEST(whole_rows_are_as_others),
 	};
