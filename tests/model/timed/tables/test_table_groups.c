@@ -502,6 +502,58 @@ whoever_has_counted_a_built_index_meets_those_who_write(void **state)
 		assert_int_equal(commit_count_beside(f, -1 - group, group), STATUS_TX_CONFLICT);
 }
 
+/* ---- Which indexes stand for rows ---- */
+
+enum {
+	S = 4, /* the id of a static column that is added */
+};
+
+static enum status
+add_static(struct work *w, struct timed *t)
+{
+	const struct table_column added = { .name = STR("s"), .kind = TABLE_STATIC };
+
+	(void)w;
+	return table_alter(t, &(struct table_alteration){ .add = &added, .add_count = 1 });
+}
+
+static enum status
+index_static(struct work *w, struct timed *t)
+{
+	static const struct table_index_column of_s = { .column = S };
+	const struct table_index terms = { .name = STR("s"), .columns = &of_s, .column_count = 1 };
+	uint64_t number;
+
+	(void)w;
+	return table_index_create(t, &terms, &number);
+}
+
+static enum status
+tell_which(struct work *w, struct timed *t)
+{
+	const struct table_index *of_rows = table_index_named(t->db, STR("i"));
+	const struct table_index *of_statics = table_index_named(t->db, STR("s"));
+
+	(void)w;
+	assert_true(table_schema_of(t->db)->counted && of_statics->is_ready);
+	assert_true(table_index_stands_for_rows(t, of_rows));
+	assert_false(table_index_stands_for_rows(t, of_statics));
+	timed_at_us(t, 1);
+	assert_false(table_index_stands_for_rows(t, of_rows));
+	return STATUS_OK;
+}
+
+/* Static columns are of partitions: their index has an entry of each of these. */
+static void
+an_index_of_static_columns_stands_for_no_rows(void **state)
+{
+	struct fixture *f = *state;
+
+	run_once(&(struct work){ .f = f, .body = add_static });
+	run_once(&(struct work){ .f = f, .body = index_static });
+	run_once(&(struct work){ .f = f, .body = tell_which });
+}
+
 /* ---- All of them ---- */
 
 static int
@@ -547,6 +599,7 @@ main(void)
 		TEST(parts_and_intervals_add_up),
 		TEST(groups_of_an_index_that_was_just_built_are_not_read),
 		TEST(a_transaction_counts_what_it_has_written),
+		TEST(an_index_of_static_columns_stands_for_no_rows),
 		TEST(whoever_has_counted_meets_those_who_write),
 		TEST(whoever_has_counted_a_built_index_meets_those_who_write),
 	};

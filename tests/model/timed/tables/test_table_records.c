@@ -428,6 +428,59 @@ what_cannot_be_packed_is_refused(void **state)
 		    "3 1 =a 4 2 =b", "3 1 =a 4 1", "3 1 =a 4");
 }
 
+/* ---- Keys ---- */
+
+/* What a key has behind the row's: it is not written again from what was read. */
+static enum status
+place_again(struct str value, struct arena *arena, struct buf *ret_again)
+{
+	struct table_place place;
+	enum status status = table_place_cell(value, arena, &place);
+	uint64_t column;
+
+	if (status == STATUS_OK) {
+		assert_int_equal(table_place_column(value, &column), STATUS_OK);
+		assert_int_equal(column, place.column);
+	}
+	buf_append_str(ret_again, value);
+	return status;
+}
+
+static enum status
+place_parse(struct str value, struct buf *ret_again)
+{
+	return in_an_arena(place_again, value, ret_again);
+}
+
+#define ELEMENT "x01 =0a x00ff x01 x00 " /* the bytes of a key of the text "a" */
+
+/* (column[, b"element"][, number of a piece]) */
+static void
+a_place_that_cannot_be_is_refused(void **state)
+{
+	static const char *const no_columns[] = { "0", "-3", "n", "s:a", "b:a", "0 5" };
+	uint64_t column;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(no_columns); i++) {
+		AUTO(buf_release) struct buf key = BUF_INIT(100);
+
+		record_is(place_parse, no_columns[i], STATUS_CORRUPT);
+		record_put(no_columns[i], &key);
+		assert_int_equal(table_place_column(buf_str(&key), &column), STATUS_CORRUPT);
+	}
+	record_is(place_parse, "", STATUS_OK);
+	record_is(place_parse, "3", STATUS_OK);
+	record_is(place_parse, "3 0", STATUS_OK);
+	record_is(place_parse, "300 70000", STATUS_OK);
+	record_is(place_parse, "3 " ELEMENT, STATUS_OK);
+	record_is(place_parse, "3 " ELEMENT "5", STATUS_OK);
+	ARE_REFUSED(place_parse, "0 " ELEMENT, "-3 " ELEMENT, "3 5 5", "3 -5", "3 n", "3 s:a",
+		    "3 " ELEMENT "5 5", "3 " ELEMENT "-5", "3 " ELEMENT "s:a", "3 " ELEMENT ELEMENT,
+		    "3 b:", "3 b:xyz", "3 x01 =0a x00ff x01 =0 x00", "3 x01 =0a x00ff x00",
+		    "3 x01 =0");
+}
+
 /* ---- Counters ---- */
 
 /* 8 bytes, and no number that rows cannot have. */
@@ -454,6 +507,7 @@ main(void)
 		cmocka_unit_test(keyspaces_and_types_that_cannot_be_are_refused),
 		cmocka_unit_test(a_mark_that_cannot_be_is_refused),
 		cmocka_unit_test(what_cannot_be_packed_is_refused),
+		cmocka_unit_test(a_place_that_cannot_be_is_refused),
 		cmocka_unit_test(a_count_has_eight_bytes),
 	};
 

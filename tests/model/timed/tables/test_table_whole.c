@@ -366,6 +366,28 @@ alterations_end_it(void **state)
 	assert_false(is_whole(f));
 }
 
+static uint64_t
+sets_of(struct fixture *f, const struct table_alteration *alteration)
+{
+	return take(f, (struct step){ .what = ALTER, .name = names[1], .alteration = alteration })
+		.sets;
+}
+
+/* Nor does it begin to look through all rows for those that expire at another time. */
+static void
+the_same_lifetime_is_not_written(void **state)
+{
+	const struct table_alteration nothing = { 0 }, never = { .sets_ttl = true },
+				      later = { .sets_ttl = true, .ttl_ms = TTL_MS };
+	struct fixture *f = *state;
+	uint64_t sets = sets_of(f, &nothing);
+
+	assert_int_equal(sets_of(f, &never), sets);
+	assert_true(sets_of(f, &later) > sets);
+	assert_int_equal(sets_of(f, &later), sets);
+	assert_true(sets_of(f, &never) > sets);
+}
+
 static void
 a_stamp_ends_it(void **state)
 {
@@ -677,6 +699,7 @@ main(void)
 		TEST(a_null_makes_no_leaf),
 		TEST(the_first_leaf_ends_it),
 		TEST(alterations_end_it),
+		TEST(the_same_lifetime_is_not_written),
 		TEST(a_stamp_ends_it),
 		TEST(who_looks_for_no_leaf_meets_who_writes_the_first),
 		TEST(an_insert_of_some_columns_meets_who_writes_the_row),
