@@ -8,6 +8,9 @@
 enum {
 	MEMO_BYTES = 1024 * 1024,
 	QUESTIONS = 500,
+	ROOM_BYTES = 40 * 1024, /* of an arena, beyond what any of the calls here takes */
+	FIRST_BLOCK_BYTES = 16 * 1024,
+	ROOM_STEP = 16, /* what an arena hands out is a multiple of it */
 };
 
 #define FIRST  STR("ebad_thing\0\"It is the first.\"")
@@ -148,6 +151,139 @@ answers_without_memory_are_none(void **state)
 	}
 }
 
+/* Fills all that it is given, and takes no memory. */
+static enum status
+answer_all(void *arg, const struct view_design *design, const struct str *names, size_t name_count,
+	   bool rereduce, const struct view_group_input *groups, size_t group_count,
+	   struct arena *results_arena, struct str *ret_results, struct view_error *ret_errors,
+	   struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)name_count, (void)rereduce, (void)results_arena,
+		(void)ret_error, (void)err;
+	for (size_t i = 0; i < group_count; i++) {
+		assert_true(groups[i].keys.len && groups[i].values.len);
+		ret_results[i] = STR("7");
+		ret_errors[i] = (struct view_error){ .name = STR("unused") };
+	}
+	return STATUS_OK;
+}
+
+static const struct view_functions answering = { .reduce = answer_all };
+
+/* Rows of two reduces, which are called and called again with their answers. */
+static enum status
+run_two_reduces(struct index_work *w)
+{
+	static const struct view_reduce reduces[] = {
+		{ .kind = VIEW_REDUCE_FUNCTION, .name = STR("f") },
+		{ .kind = VIEW_REDUCE_FUNCTION, .name = STR("g") },
+	};
+	struct view_error error = { 0 };
+	struct err err = { 0 };
+	const struct reduce_run run = {
+		.functions = &answering, .w = w, .error = &error, .err = &err
+	};
+	enum status status = STATUS_OK;
+	struct reduce_acc accs[2];
+	struct str result;
+
+	for (size_t i = 0; i < COUNT(accs); i++) {
+		reduce_acc_init(&accs[i], &reduces[i], w);
+		for (unsigned n = 0; status == STATUS_OK && n < 3; n++)
+			status = n == 1 ? reduce_acc_partial(&accs[i], STR("r5"))
+					: reduce_acc_row(&accs[i], STR("1"), STR("\"id\""),
+							 STR("2"));
+	}
+	if (status == STATUS_OK)
+		status = reduce_run(&run, accs, COUNT(accs));
+	for (size_t i = 0; i < COUNT(accs); i++) {
+		if (status == STATUS_OK)
+			status = reduce_acc_result(&accs[i], &result);
+		if (status == STATUS_OK)
+			assert_true(str_eq(result, STR("r7")));
+		reduce_acc_release(&accs[i]);
+	}
+	return status;
+}
+
+/* Questions that an attempt has left, which one call answers. */
+static enum status
+answer_two_questions(struct index_work *w)
+{
+	const struct reduce_question questions[] = {
+		{ .name = STR("f"), .keys = STR("[1]"), .values = STR("[]") },
+		{ .name = STR("f"), .keys = STR("[2]"), .values = STR("[]") },
+	};
+	struct view_error error = { 0 };
+	struct reduce_asked asked = { .count = 0 };
+	struct err err = { 0 };
+	struct reduce_run run = {
+		.functions = &answering, .asked = &asked, .w = w, .error = &error, .err = &err
+	};
+	enum status status = reduce_asked_init(&asked);
+
+	if (status == STATUS_OK)
+		status = reduce_memo_new(MEMO_BYTES, &run.memo);
+	for (size_t i = 0; status == STATUS_OK && i < COUNT(questions); i++)
+		status = reduce_asked_add(&asked, &questions[i]);
+	if (status == STATUS_OK)
+		status = reduce_answer(&run);
+	for (size_t i = 0; status == STATUS_OK && i < COUNT(questions); i++)
+		assert_true(str_eq(reduce_memo_find(run.memo, &questions[i]), STR("r7")));
+	reduce_asked_release(&asked);
+	reduce_memo_free(run.memo);
+	return status;
+}
+
+static enum status (*const calls_of_reduces[])(struct index_work *w) = { run_two_reduces,
+									 answer_two_questions };
+
+/* Wherever the arena's limit is, the call is made with all of its memory or not at all. */
+static void
+a_call_without_room_is_not_made(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls_of_reduces); i++) {
+		enum status status = STATUS_LIMIT;
+
+		for (size_t bytes = 0; bytes < ROOM_BYTES; bytes += ROOM_STEP) {
+			struct index_work small = { .arena = arena_new(bytes) };
+
+			status = calls_of_reduces[i](&small);
+			assert_int_equal(status,
+					 arena_is_full(small.arena) ? STATUS_LIMIT : STATUS_OK);
+			arena_free(small.arena);
+		}
+		assert_int_equal(status, STATUS_OK);
+	}
+}
+
+/* The same where the system has no memory once, and has some again for what is asked for next. */
+static void
+a_call_without_memory_is_not_made(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls_of_reduces); i++) {
+		for (size_t used = 0; used <= FIRST_BLOCK_BYTES; used += ROOM_STEP) {
+			enum status status = STATUS_NOMEM;
+
+			/* Which piece is the first one of another block depends on what is used. */
+			for (uint64_t nth = 1; status != STATUS_OK; nth++) {
+				struct index_work own = { .arena = arena_new(TEST_ARENA_BYTES) };
+
+				assert_non_null(arena_alloc(own.arena, used));
+				(void)mem_fail_only(nth);
+				status = calls_of_reduces[i](&own);
+				(void)mem_fail_only(0);
+				arena_free(own.arena);
+				if (status != STATUS_OK && status != STATUS_LIMIT)
+					assert_int_equal(status, STATUS_NOMEM);
+				assert_true(nth < 50);
+			}
+		}
+	}
+}
+
 static void
 a_rank_is_a_number_up_to_its_limit(void **state)
 {
@@ -184,6 +320,8 @@ main(void)
 		TEST(an_answer_is_that_of_its_question),
 		TEST(questions_of_several_reduces_are_answered_by_a_call_each),
 		TEST(answers_without_memory_are_none),
+		TEST(a_call_without_room_is_not_made),
+		TEST(a_call_without_memory_is_not_made),
 		TEST(a_rank_is_a_number_up_to_its_limit),
 	};
 

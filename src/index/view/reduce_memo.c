@@ -125,6 +125,9 @@ reduce_memo_keep(struct reduce_memo *memo, const struct reduce_question *q, stru
 	if (slot->text.ptr)
 		return STATUS_OK;
 	text = arena_dup(memo->arena, answer);
+	/* The error would be stored with the sums, and outlive the shortage. */
+	if (!text.ptr && arena_is_starved(memo->arena))
+		return STATUS_NOMEM;
 	if (!text.ptr)
 		text = STR(REDUCE_OVERFLOW);
 	*slot = (struct answer){ .print = { print[0], print[1] }, .text = text };
