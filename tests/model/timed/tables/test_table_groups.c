@@ -390,9 +390,9 @@ create_numbered(struct work *w, struct timed *t)
 	return table_index_create(t, &terms, &w->read);
 }
 
-/* Rows whose index is built when they are there: the build splits the counters between groups. */
+/* The build of an index whose rows are there splits the counters between groups. */
 static void
-build_index(struct fixture *f, int64_t rows)
+rebuild_index(struct fixture *f)
 {
 	enum {
 		STEPS = 100,
@@ -400,11 +400,17 @@ build_index(struct fixture *f, int64_t rows)
 	struct work w = { .f = f, .body = drop_index };
 
 	run(&w);
-	change(f, write_rows, 0, rows, -1);
 	w.body = create_numbered;
 	run(&w);
 	assert_int_equal(table_index_build(f->store, STR("ks.t"), w.read, STEPS, &f->err),
 			 STATUS_OK);
+}
+
+static void
+build_index(struct fixture *f, int64_t rows)
+{
+	change(f, write_rows, 0, rows, -1);
+	rebuild_index(f);
 }
 
 /* Nobody has to split the counters before groups are counted. */
@@ -500,6 +506,29 @@ whoever_has_counted_a_built_index_meets_those_who_write(void **state)
 	assert_int_equal(commit_count_beside(f, 0, GROUPS), STATUS_OK);
 	for (int64_t group = 0; group < GROUPS; group++)
 		assert_int_equal(commit_count_beside(f, -1 - group, group), STATUS_TX_CONFLICT);
+}
+
+/*
+ * The entry behind a large group is found by a look of its own, and nothing else reads what is in
+ * front of it: the groups behind are small, so that none of their counters is taken.
+ */
+static void
+whoever_has_counted_meets_who_writes_in_front_of_the_entry_behind(void **state)
+{
+	enum {
+		LARGE = 4000,
+		SMALL = 2,
+	};
+	struct fixture *f = *state;
+	int64_t end = scaled(LARGE);
+
+	change(f, write_rows, 0, end, 0);
+	change(f, write_rows, end, end + SMALL, 1);
+	change(f, write_rows, end + SMALL, end + 2 * SMALL, 2);
+	change(f, write_rows, end + 2 * SMALL, 2 * end, 3);
+	rebuild_index(f);
+	assert_int_equal(commit_count_beside(f, 0, GROUPS), STATUS_OK);
+	assert_int_equal(commit_count_beside(f, -1, 1), STATUS_TX_CONFLICT);
 }
 
 /* ---- Which indexes stand for rows ---- */
@@ -602,6 +631,7 @@ main(void)
 		TEST(an_index_of_static_columns_stands_for_no_rows),
 		TEST(whoever_has_counted_meets_those_who_write),
 		TEST(whoever_has_counted_a_built_index_meets_those_who_write),
+		TEST(whoever_has_counted_meets_who_writes_in_front_of_the_entry_behind),
 	};
 
 	return cmocka_run_group_tests_name("table_groups", tests, NULL, NULL);
