@@ -279,6 +279,25 @@ leaves_without_a_root_are_no_document(void **state)
 	assert_int_equal(kv_run_read(f->store, get_body, f, NULL), STATUS_NOT_FOUND);
 }
 
+/* Nor are they those of the document before them. */
+static void
+leaves_behind_another_document_are_found(void **state)
+{
+	struct fixture *f = *state;
+	struct verified found;
+
+	insert(f, EXPLODED, doc_of(f, "{\"_id\":0,\"a\":{\"b\":1},\"c\":2}"));
+	insert(f, EXPLODED, doc_of(f, "{\"_id\":1,\"a\":{\"b\":1},\"c\":2}"));
+	verified_none(f->store);
+	assert_int_equal(kv_run(f->store, root_clear_body, NULL, NULL, NULL), STATUS_OK);
+	verified_read(f->store, &found);
+	assert_string_equal(found.all,
+			    "plain_document: a leaf without a document\n"
+			    "plain_document: a leaf without a document\n"
+			    "plain_document: a leaf without a document\n"
+			    "plain_count: the counter says 2, and there are 1 documents\n");
+}
+
 /* An `_id` is a byte for its type, and what that type has. */
 static void
 a_root_whose_id_has_no_type_is_corrupt(void **state)
@@ -427,6 +446,7 @@ main(void)
 		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
 		CASE(leaves_without_a_root_are_no_document),
+		CASE(leaves_behind_another_document_are_found),
 		CASE(a_root_whose_id_has_no_type_is_corrupt),
 		CASE(a_text_has_nothing_behind_its_owner),
 		CASE(a_text_is_drawn),
