@@ -136,6 +136,30 @@ find_chooses_elements_of_arrays(void **state)
 		  "{'_id':1,'a':[1,2,3],'b':1,'c':2}", "{'_id':1,'c':2,'a':[2]}" },
 		{ FIND, "{'a':{'$elemMatch':{'x':2}}}", NULL, "{'_id':1,'a':[{'x':1},{'x':2}]}",
 		  "{'_id':1,'a':[{'x':2}]}" },
+		/* By itself it leaves the other members out, and $slice does not. */
+		{ FIND, "{'a':{'$elemMatch':{'x':2}}}", NULL, "{'_id':1,'a':[{'x':2}],'b':3}",
+		  "{'_id':1,'a':[{'x':2}]}" },
+		{ FIND, "{'a':{'$elemMatch':{'x':2}},'_id':0}", NULL,
+		  "{'_id':1,'a':[{'x':2}],'b':3}", "{'a':[{'x':2}]}" },
+		{ FIND, "{'a':{'$slice':1},'b':{'$elemMatch':{'x':1}}}", NULL,
+		  "{'_id':1,'a':[1,2],'b':[{'x':1}],'c':3}", "{'_id':1,'a':[1],'b':[{'x':1}]}" },
+		{ FIND, "{'a':{'$slice':1},'_id':0}", NULL, "{'_id':1,'a':[1,2],'b':3}",
+		  "{'a':[1],'b':3}" },
+		{ FIND, "{'a':{'$slice':1}}", NULL, "{'a':[]}", "{'a':[]}" },
+		{ FIND, "{'a':{'$slice':3}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },
+		{ FIND, "{'a':{'$slice':-3}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },
+		{ FIND, "{'a':{'$slice':-4}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },
+		{ FIND, "{'a':{'$slice':0}}", NULL, "{'a':[1,2,3]}", "{'a':[]}" },
+		{ FIND, "{'a':{'$slice':[3,1]}}", NULL, "{'a':[1,2,3]}", "{'a':[]}" },
+		{ FIND, "{'a':{'$slice':[2,9]}}", NULL, "{'a':[1,2,3]}", "{'a':[3]}" },
+		{ FIND, "{'a':{'$slice':[-9,2]}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2]}" },
+		{ FIND, "{'a':{'$slice':{'$numberDouble':'NaN'}}}", NULL, "{'a':[1,2]}",
+		  "{'a':[]}" },
+		{ FIND, "{'a':{'$slice':1e300}}", NULL, "{'a':[1,2]}", "{'a':[1,2]}" },
+		{ FIND, "{'a':{'$slice':-1e300}}", NULL, "{'a':[1,2]}", "{'a':[1,2]}" },
+		/* What is no pair of numbers is the expression. */
+		{ FIND, "{'a':{'$slice':['$a',1]}}", NULL, "{'a':[1,2],'b':1}", "{'a':[1]}" },
+		{ FIND, "{'a':{'$slice':['$a',1,1]}}", NULL, "{'a':[1,2],'b':1}", "{'a':[2]}" },
 		{ FIND, "{'a':{'$elemMatch':{'x':9}}}", NULL, "{'_id':1,'a':[{'x':1}]}",
 		  "{'_id':1}" },
 		{ FIND, "{'a':{'$elemMatch':{'$gt':1}},'c':0}", NULL,
@@ -175,6 +199,25 @@ mistakes_have_mongodbs_codes(void **state)
 		{ PROJECT, "{'a.$.b':1}", 16410 },
 		{ SET, "{'a.$.b':1}", 16410 },
 		{ FIND, "{'a.$':1,'b.$':1}", 31276 },
+		{ FIND, "{'a.$':{'b':1}}", 31271 },
+		{ FIND, "{'a.$':'x'}", 31308 },
+		{ FIND, "{'a.$':0}", 31395 },
+		{ FIND, "{'a.$':false}", 31395 },
+		{ FIND, "{'a..$':1}", 40353 },
+		{ FIND, "{'a':{'$slice':[1]}}", 28667 },
+		{ FIND, "{'a':{'$slice':[0,-1]}}", 28724 },
+		{ FIND, "{'a':{'b':{}}}", 51270 },
+		{ FIND, "{'a':{'b..c':1}}", 15998 },
+		{ FIND, "{'a':{'$elemMatch':{'$bogus':1}}}", 2 },
+		{ PROJECT, "{'a':{'$elemMatch':{'b':1}}}", 31325 },
+		{ FIND, "{'a':0,'b':'x'}", 31310 },
+		{ FIND, "{'a':1,'b':{'c':0}}", 31254 },
+		{ FIND, "{'a':0,'b':{'c':1}}", 31253 },
+		{ FIND, "{'a':'x','b':0}", 31254 },
+		{ SET, "{'a':{'$bogus':1}}", 168 },
+		{ SET, "{'a.b':1,'a':1}", 40176 },
+		{ UNSET, "{'u':['a','']}", 40352 },
+		{ UNSET, "{'u':['a','a.b']}", 31249 },
 		{ FIND, "{'a.$':1,'b':{'$elemMatch':{'c':1}}}", 31255 },
 		{ FIND, "{'b':{'$elemMatch':{'c':1}},'a.$':1}", 31256 },
 		{ FIND, "{'a':{'$elemMatch':5}}", 31274 },
@@ -217,6 +260,53 @@ an_element_that_no_query_has_found_is_an_error(void **state)
 	assert_int_equal(q.code, 51246);
 }
 
+static void
+a_position_needs_a_filter(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct str ret;
+
+	assert_int_not_equal(project(&q, FIND, "{'a.$':1}", NULL, "{'a':[1]}", &ret), STATUS_OK);
+	assert_int_equal(q.code, 51050);
+}
+
+/* The paths that a projection looks at, with blanks between; NULL: all of the document. */
+static void
+paths_are_told_unless_all_of_it_is_needed(void **state)
+{
+	static const struct {
+		const char *spec, *paths;
+	} cases[] = {
+		{ "{'a':1}", "a _id" },
+		{ "{'a':1,'_id':0}", "a" },
+		{ "{'a':{'b':1,'c':{'d':1}},'x.y':1,'_id':0}", "a.b a.c.d x.y" },
+		{ "{'a':{'$elemMatch':{'b':1}},'_id':0}", "a" },
+		{ "{'a':{'$slice':1},'b':1,'_id':0}", "a b" },
+		{ "{'a':1,'b':'$c'}", NULL },
+		{ "{'a':0}", NULL },
+		{ "{'_id':0}", NULL },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		struct mql_paths looks = { .all = false };
+		struct mql_projection *p;
+		struct str all = STR("");
+
+		assert_int_equal(mql_projection_compile(&q, case_bson(*state, cases[i].spec), NULL,
+							NULL, &p),
+				 STATUS_OK);
+		assert_int_equal(mql_projection_paths(p, &q, &looks), STATUS_OK);
+		if (looks.all != !cases[i].paths)
+			fail_msg("%s: all %d", cases[i].spec, looks.all);
+		for (size_t n = 0; n < looks.count; n++)
+			all = arena_printf(*state, "%.*s%s%.*s", STR_ARG(all), n ? " " : "",
+					   STR_ARG(looks.paths[n]));
+		if (cases[i].paths)
+			assert_string_equal(all.ptr, cases[i].paths);
+	}
+}
+
 int
 main(void)
 {
@@ -229,6 +319,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(an_element_that_no_query_has_found_is_an_error,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(a_position_needs_a_filter, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(paths_are_told_unless_all_of_it_is_needed,
 						case_setup, case_teardown),
 	};
 
