@@ -635,6 +635,7 @@ options_of_densify_and_fill_are_checked_one_by_one(void **state)
 		{ DENSIFY("'step':1,'unit':'day','bounds':[1,2]"), 5733409, "may not" },
 		{ DENSIFY("'step':1,'bounds':[{'$date':1},{'$date':2}]"), 5733409, "must" },
 		{ DENSIFY("'step':1,'bounds':[1,1]"), 0, NULL },
+		{ DENSIFY("'step':1,'bounds':[0,1000000]"), 5897900, "Generated 500001 documents" },
 		{ PARTED("1"), MQL_TYPE_MISMATCH, "expected type 'array'" },
 		{ PARTED("[1]"), MQL_TYPE_MISMATCH, "expected type 'string'" },
 		{ PARTED("['b.']"), 40353, NULL },
