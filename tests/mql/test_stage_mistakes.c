@@ -745,6 +745,36 @@ expressions_fail_wherever_they_are(void **state)
 #undef WINDOW
 }
 
+/* Each array alone is within the limit of memory, and no document may have it. */
+static void
+arrays_too_long_for_a_document_are_an_error(void **state)
+{
+#define MANY "{'$set':{'r':{'$range':[0,60]}}},{'$unwind':'$r'},"
+	static const char *const pipelines[] = {
+		MANY "{'$group':{'_id':1,'x':{'$push':'$p'}}}",
+		MANY "{'$bucketAuto':{'groupBy':'$r','buckets':1,'output':{'x':{'$push':'$p'}}}}",
+		MANY "{'$setWindowFields':{'output':{'x':{'$push':'$p'}}}}",
+		MANY "{'$facet':{'x':[]}}",
+	};
+#undef MANY
+	struct arena *arena = arena_new(4 * CASE_BYTES);
+	char *text = arena_bytes(arena, 300001);
+	const char *documents;
+
+	(void)state;
+	memset(text, 'x', 300000);
+	text[300000] = '\0';
+	documents = arena_printf(arena, "{'p':'%s'}", text).ptr;
+	for (size_t i = 0; i < CASES(pipelines); i++) {
+		struct mql q = case_mql(arena);
+		const char *said = run_text(&q, pipelines[i], documents);
+
+		if (q.code != MQL_TOO_LARGE)
+			fail_msg("%s: %.100s", pipelines[i], said);
+	}
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -763,6 +793,7 @@ main(void)
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(expressions_fail_wherever_they_are, case_setup,
 						case_teardown),
+		cmocka_unit_test(arrays_too_long_for_a_document_are_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
