@@ -507,6 +507,7 @@ static void
 options_of_windows_are_checked_one_by_one(void **state)
 {
 	static const struct mistake cases[] = {
+		{ "{'$setWindowFields':{'sortBy':null,'output':{}}}", 0, NULL },
 		{ WINDOWS("1"), 9, "must be an object" },
 		{ "{'$setWindowFields':{'output':{'x.':{'$sum':1}}}}", 40353, NULL },
 		{ WINDOWS("{'y':1}"), 9, "unknown argument: y" },
