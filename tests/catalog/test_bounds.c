@@ -232,7 +232,7 @@ name_spaces_have_numbers_up_to_the_limit(void **state)
 
 /* ---- Ranges of names ---- */
 
-/* The bounds as they are, behind the byte of a prefix: "P<a" begins at the name, "P>a" behind it. */
+/* What ends a range, behind the byte of a prefix: "<a" is in front of that name, ">a" behind it. */
 static void
 assert_bounds(struct fixture *f, const struct name_range *range, const char *lo_text,
 	      const char *hi_text)
