@@ -50,7 +50,6 @@ index_build_record_parse(struct str value, struct arena *arena, struct index_bui
 			 struct err *err)
 {
 	struct tuple_reader r = tuple_reader(value);
-	struct tuple_elem e;
 	uint64_t format;
 
 	*ret = (struct index_build_record){ 0 };
@@ -58,10 +57,7 @@ index_build_record_parse(struct str value, struct arena *arena, struct index_bui
 				err));
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &ret->after));
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &ret->end));
-	TRY(tuple_next(&r, &e));
-	if (e.kind != TUPLE_TRUE && e.kind != TUPLE_FALSE)
-		return STATUS_CORRUPT;
-	ret->done = e.kind == TUPLE_TRUE;
+	TRY(tuple_next_bool(&r, &ret->done));
 	TRY(build_record_numbers(&r, ret));
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &ret->examples));
 	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
