@@ -467,6 +467,37 @@ an_entry_is_drawn_with_the_texts_of_its_columns(void **state)
 	assert_string_equal(drawn_key(&covering, "{\"a\":1,\"b\":\"x\"}", "d", "\x15\x05"), "");
 }
 
+/* Wherever a key or a value ends: STATUS_NOT_FOUND would say that there are no more entries. */
+static void
+an_entry_that_is_cut_is_corrupt(void **state)
+{
+	const struct index_column columns[] = { { path_a, 1, false }, { path_b, 1, false } };
+	static const uint32_t flags[] = { 0, INDEX_COVERING, INDEX_COVERING | INDEX_PARTITIONED };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(flags); i++) {
+		const struct index_def def = def_of(columns, 2, flags[i]);
+		const struct kv_pair pair = entry_of(&def, STR("{\"a\":1.50,\"b\":\"x\"}"), "p:d");
+		struct buf prefix = BUF_INIT(64);
+		struct index_entry entry;
+		struct str tail;
+
+		index_key_entries(&prefix, &db, def.number);
+		tail = str_skip(pair.key, prefix.len);
+		buf_release(&prefix);
+		assert_int_equal(index_entry_parse(&def, tail, pair.value, arena, &entry),
+				 STATUS_OK);
+		for (size_t len = 0; len < tail.len; len++)
+			assert_int_equal(index_entry_parse(&def, str_of(tail.ptr, len), pair.value,
+							   arena, &entry),
+					 STATUS_CORRUPT);
+		for (size_t len = 0; len < pair.value.len; len++)
+			assert_int_equal(index_entry_parse(&def, tail, str_of(pair.value.ptr, len),
+							   arena, &entry),
+					 STATUS_CORRUPT);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -477,6 +508,7 @@ main(void)
 		TEST(columns_sort_one_after_another_and_then_by_id),
 		TEST(an_entry_gives_back_id_and_texts),
 		TEST(a_sparse_index_leaves_out_documents_that_lack_a_column),
+		TEST(an_entry_that_is_cut_is_corrupt),
 		TEST(a_number_that_is_none_is_corrupt),
 		TEST(an_array_that_is_noted_tells_which_entry_counts),
 		TEST(each_different_element_has_an_entry),

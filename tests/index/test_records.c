@@ -6,6 +6,7 @@
 
 #include "catalog/format.h"
 #include "index/engine/build.h"
+#include "index/view/keys.h"
 #include "index/view/record.h"
 
 enum {
@@ -447,6 +448,37 @@ a_row_with_a_nul_is_corrupt(void **state)
 	}
 }
 
+/* Where a row lies: wherever that ends, it is none, and not that there is no row. */
+static void
+a_place_that_is_cut_is_corrupt(void **state)
+{
+	(void)state;
+	for (int partitioned = 0; partitioned < 2; partitioned++) {
+		AUTO(buf_release) struct buf text = BUF_INIT(100);
+		struct view_place place;
+
+		if (partitioned)
+			tuple_put_str(&text, STR("p"));
+		tuple_put_bytes(&text, STR("component"));
+		tuple_put_str(&text, STR("id"));
+		tuple_put_u64(&text, 300);
+		assert_int_equal(view_place_parse(buf_str(&text), partitioned, arena, &place),
+				 STATUS_OK);
+		assert_true(str_eq(place.id, STR("id")));
+		assert_int_equal(place.ordinal, 300);
+		assert_int_equal(place.component_at, partitioned ? 3 : 0);
+		for (size_t len = 0; len < text.len; len++)
+			assert_int_equal(
+				view_place_parse(str_of(text.ptr, len), partitioned, arena, &place),
+				STATUS_CORRUPT);
+		assert_int_equal(view_place_parse(buf_str(&text), !partitioned, arena, &place),
+				 STATUS_CORRUPT);
+		tuple_put_u64(&text, 1);
+		assert_int_equal(view_place_parse(buf_str(&text), partitioned, arena, &place),
+				 STATUS_CORRUPT);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -458,6 +490,7 @@ main(void)
 		TEST(lists_have_lengths_up_to_their_limits),
 		TEST(rows_have_numbers_up_to_their_limits),
 		TEST(a_row_with_a_nul_is_corrupt),
+		TEST(a_place_that_is_cut_is_corrupt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

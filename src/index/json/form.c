@@ -304,7 +304,8 @@ json_form_parse_values(const struct index_def *def, struct tuple_reader *r, uint
 		struct tuple_reader peek = *r;
 		struct tuple_elem e;
 
-		TRY(tuple_next(&peek, &e));
+		if (tuple_next(&peek, &e) != STATUS_OK)
+			return STATUS_CORRUPT;
 		ret->texts[i] = (struct str){ NULL, 0 };
 		if (e.kind == TUPLE_NULL)
 			*r = peek;
