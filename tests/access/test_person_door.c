@@ -406,6 +406,65 @@ check_of_a_store_finds_damage_and_records_of_nobody(void **state)
 	assert_int_equal(findings(f), 2);
 }
 
+/* ---- Everybody at a door ---- */
+
+struct everybody {
+	struct fixture *f;
+	size_t count; /* who came, in the order of their names */
+	uint64_t round_trips;
+};
+
+static enum status
+take_one(void *arg, const struct person *person, const struct person_door *at)
+{
+	struct everybody *e = arg;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "p%03zu", e->count);
+	assert_true(str_eq(person->name, str_from_cstr(name)));
+	/* The door has a password of every third. */
+	assert_int_equal(at->count, e->count % 3 == 0);
+	e->count++;
+	return STATUS_OK;
+}
+
+static enum status
+body_everybody(struct kv_tx *tx, void *arg)
+{
+	struct everybody *e = arg;
+
+	e->count = 0;
+	TRY(person_at_door_each(tx, STR("redis"), e->f->arena, take_one, e, NULL));
+	e->round_trips = kv_tx_stats(tx).round_trips;
+	return STATUS_OK;
+}
+
+/* A page is asked for at once; the last one need not be full. */
+static void
+everybody_comes_with_what_holds_at_the_door(void **state)
+{
+	static const size_t counts[] = { 0, 1, PERSON_DOOR_PAGE, PERSON_DOOR_PAGE + 1,
+					 2 * PERSON_DOOR_PAGE };
+	struct fixture *f = *state;
+	size_t written = 0;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct everybody e = { .f = f };
+
+		for (; written < counts[i]; written++) {
+			struct person_door none;
+			char name[16];
+
+			person_door_init(&none, ROUNDS);
+			(void)snprintf(name, sizeof(name), "p%03zu", written);
+			put(f, name, written % 3 ? none : door_with("pear"));
+		}
+		assert_int_equal(kv_run_read(f->store, body_everybody, &e, NULL), STATUS_OK);
+		assert_int_equal(e.count, counts[i]);
+		assert_in_range(e.round_trips, 0, PERSON_DOOR_PAGE / 2);
+	}
+}
+
 /* ---- Logins ---- */
 
 static enum status
@@ -574,6 +633,7 @@ main(void)
 		T(record_is_read_as_it_was_put),
 		T(record_that_says_nothing_is_none),
 		T(record_goes_with_the_person),
+		T(everybody_comes_with_what_holds_at_the_door),
 		T(what_could_let_nobody_in_is_not_kept),
 		T(every_prefix_of_a_record_is_corrupt),
 		T(parts_of_a_record_are_checked),
