@@ -129,7 +129,7 @@ edit_init(struct edit *e, struct str root)
 	for (size_t i = 0; i < e->count; i++) {
 		struct edit_step *step = &e->steps[i];
 
-		TRY(tuple_next(&r, &elem));
+		TRY(tuple_next_elem(&r, &elem));
 		step->parent = str_of(key, len);
 		len += elem.encoding.len;
 		step->key = str_of(key, len);

@@ -72,7 +72,7 @@ op_read_string(struct patch_reader *r, const struct patch_node *object, struct s
 		return patch_refuse_op(r, missing);
 	node = &object->children[at].node;
 	reader = tuple_reader(node->leaves[0].value);
-	TRY(tuple_next(&reader, &e));
+	TRY(tuple_next_elem(&reader, &e));
 	/* A text that lies in pieces is longer than any pointer may be. */
 	if (node->leaves[0].key.len != node->skip || e.kind != TUPLE_STRING)
 		return patch_refuse_op(r, missing);

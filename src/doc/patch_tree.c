@@ -61,7 +61,7 @@ leaf_value_type(struct str value, enum patch_type *ret)
 	struct tuple_elem e;
 
 	*ret = PATCH_TYPE_SCALAR;
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	if (e.kind != TUPLE_NESTED)
 		return STATUS_OK;
 	inside = tuple_reader_nested(&e);
@@ -69,7 +69,7 @@ leaf_value_type(struct str value, enum patch_type *ret)
 		*ret = PATCH_TYPE_ARRAY;
 		return STATUS_OK;
 	}
-	TRY(tuple_next(&inside, &e));
+	TRY(tuple_next_elem(&inside, &e));
 	if (e.kind == TUPLE_NESTED && !inside.rest.len)
 		*ret = PATCH_TYPE_OBJECT;
 	return STATUS_OK;
@@ -299,7 +299,7 @@ tree_check_depth(struct patch_tree *t, struct str key)
 	if (key.len <= JSON_DEPTH_LIMIT)
 		return STATUS_OK;
 	while (r.rest.len) {
-		TRY(tuple_next(&r, &e));
+		TRY(tuple_next_elem(&r, &e));
 		if (e.kind == TUPLE_NULL)
 			break;
 		depth++;

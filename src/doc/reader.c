@@ -245,7 +245,7 @@ reader_move_to(struct doc_reader *r, struct str path, struct tuple_reader *ret_r
 	}
 	*ret_piece = false;
 	for (rest = tuple_reader(str_skip(path, from)); rest.rest.len; before = NULL) {
-		TRY(tuple_next(&rest, &e));
+		TRY(tuple_next_elem(&rest, &e));
 		*ret_piece = e.kind == TUPLE_NULL;
 		if (*ret_piece)
 			break;

@@ -260,7 +260,7 @@ scalar_read_content(struct scalar_reader *r, enum tuple_kind kind, struct str *r
 {
 	struct tuple_elem e;
 
-	TRY(tuple_next(&r->tuple, &e));
+	TRY(tuple_next_elem(&r->tuple, &e));
 	if (e.kind != kind)
 		return STATUS_CORRUPT;
 	*ret = e.raw;
@@ -310,7 +310,7 @@ scalar_read_integer(struct scalar_reader *r, struct doc_scalar *ret)
 {
 	struct tuple_elem e;
 
-	TRY(tuple_next(&r->tuple, &e));
+	TRY(tuple_next_elem(&r->tuple, &e));
 	if (e.kind == TUPLE_INT || e.kind == TUPLE_BIGINT) {
 		scalar_read_magnitude(r, &e, ret);
 		return buf_status(r->scratch);
@@ -392,7 +392,7 @@ scalar_read_number(struct scalar_reader *r, double d, struct doc_scalar *ret)
 	struct tuple_elem e;
 	bool is_integer;
 
-	TRY(tuple_next(&r->tuple, &e));
+	TRY(tuple_next_elem(&r->tuple, &e));
 	if (r->tuple.rest.len || e.kind != TUPLE_STRING || !e.raw.len ||
 	    json_number_len(e.raw, &is_integer) != e.raw.len)
 		return STATUS_CORRUPT;
@@ -429,7 +429,7 @@ scalar_read_nested(const struct tuple_elem *nested, struct buf *scratch, struct 
 		ret->kind = DOC_EMPTY_ARRAY;
 		return STATUS_OK;
 	}
-	TRY(tuple_next(&r.tuple, &e));
+	TRY(tuple_next_elem(&r.tuple, &e));
 	if (e.kind == TUPLE_NESTED && !e.raw.len && !r.tuple.rest.len) {
 		ret->kind = DOC_EMPTY_OBJECT;
 		return STATUS_OK;

@@ -163,8 +163,8 @@ walk_shared_elements(const struct collate_walk *w, size_t *ret)
 	struct tuple_elem ea, eb;
 
 	for (*ret = 0; a.rest.len && b.rest.len; (*ret)++) {
-		TRY(tuple_next(&a, &ea));
-		TRY(tuple_next(&b, &eb));
+		TRY(tuple_next_elem(&a, &ea));
+		TRY(tuple_next_elem(&b, &eb));
 		if (!str_eq(ea.encoding, eb.encoding))
 			break;
 	}
@@ -183,7 +183,7 @@ walk_take_scalar(struct collate_walk *w, struct leaf_value *ret)
 
 	while (r.rest.len && e.kind != TUPLE_NULL) {
 		len = key.len - r.rest.len;
-		TRY(tuple_next(&r, &e));
+		TRY(tuple_next_elem(&r, &e));
 	}
 	if (e.kind == TUPLE_NULL) {
 		struct str pieces = str_of(key.ptr, len + e.encoding.len);
@@ -266,19 +266,19 @@ collate_fronts(struct collate_walk *a, struct collate_walk *b, size_t shared, st
 	rb = tuple_reader(b->last);
 	*ret = 0;
 	for (size_t i = 0; ra.rest.len && rb.rest.len; i++) {
-		TRY(tuple_next(&ra, &ea));
-		TRY(tuple_next(&rb, &eb));
+		TRY(tuple_next_elem(&ra, &ea));
+		TRY(tuple_next_elem(&rb, &eb));
 		if (i >= shared)
 			TRY(collate_elements(&ea, &eb, w, ret));
 		if (*ret)
 			return STATUS_OK;
 	}
 	if (rb.rest.len) {
-		TRY(tuple_next(&rb, &eb));
+		TRY(tuple_next_elem(&rb, &eb));
 		return collate_with_container(&va, &eb, ret);
 	}
 	if (ra.rest.len) {
-		TRY(tuple_next(&ra, &ea));
+		TRY(tuple_next_elem(&ra, &ea));
 		TRY(collate_with_container(&vb, &ea, ret));
 		*ret = -*ret;
 		return STATUS_OK;

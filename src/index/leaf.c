@@ -94,7 +94,7 @@ leaf_nested_kind(const struct tuple_elem *nested, enum leaf_kind *ret)
 		*ret = LEAF_ARRAY;
 		return STATUS_OK;
 	}
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	*ret = e.kind == TUPLE_DOUBLE ? LEAF_NUMBER : LEAF_OBJECT;
 	return STATUS_OK;
 }

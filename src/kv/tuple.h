@@ -97,6 +97,13 @@ struct tuple_reader tuple_reader_nested(const struct tuple_elem *nested);
  */
 MUST_USE enum status tuple_next(struct tuple_reader *r, struct tuple_elem *ret);
 
+/* The same of an element that must be there: the end is STATUS_CORRUPT, too. */
+MUST_USE static inline enum status
+tuple_next_elem(struct tuple_reader *r, struct tuple_elem *ret)
+{
+	return r->rest.len ? tuple_next(r, ret) : STATUS_CORRUPT;
+}
+
 /*
  * The next element, which must be there, be of this kind and fit, or STATUS_CORRUPT; the reader
  * then stays.

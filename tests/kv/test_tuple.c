@@ -448,6 +448,23 @@ every_bit_of_a_double_comes_back(void **state)
 /* ---- Typed reading ---- */
 
 static void
+an_element_that_must_be_there_is_missed_at_the_end(void **state)
+{
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct tuple_reader r;
+	struct tuple_elem e;
+
+	(void)state;
+	tuple_put_u64(&b, 7);
+	r = tuple_reader(buf_str(&b));
+	assert_int_equal(tuple_next_elem(&r, &e), STATUS_OK);
+	assert_int_equal(e.kind, TUPLE_INT);
+	assert_int_equal(tuple_next_elem(&r, &e), STATUS_CORRUPT);
+	assert_int_equal(tuple_next(&r, &e), STATUS_NOT_FOUND);
+	buf_release(&b);
+}
+
+static void
 typed_readers_take_what_fits_and_nothing_else(void **state)
 {
 	struct buf b = BUF_INIT(MAX_BYTES);
@@ -895,6 +912,7 @@ main(void)
 		cmocka_unit_test(other_kinds_match_the_published_vectors),
 		cmocka_unit_test(random_tuples_come_back_and_keep_their_order),
 		cmocka_unit_test(every_bit_of_a_double_comes_back),
+		cmocka_unit_test(an_element_that_must_be_there_is_missed_at_the_end),
 		cmocka_unit_test(typed_readers_take_what_fits_and_nothing_else),
 		cmocka_unit_test(last_nested_tuple_is_taken_without_looking_through_it),
 		cmocka_unit_test(strings_are_passed_over_as_they_are),

@@ -143,7 +143,7 @@ def_parse_filter(struct tuple_reader *r, struct arena *arena, struct index_def *
 	struct tuple_reader peek = *r;
 	struct tuple_elem e;
 
-	TRY(tuple_next(&peek, &e));
+	TRY(tuple_next_elem(&peek, &e));
 	if (e.kind == TUPLE_NULL) {
 		*r = peek;
 		return STATUS_OK;

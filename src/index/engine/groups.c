@@ -327,7 +327,7 @@ group_begin(struct index_groups *g, struct index_work *w, struct index_group *re
 	for (size_t i = 0; i < g->columns; i++) {
 		size_t left = r.rest.len;
 
-		TRY(tuple_next(&r, &e));
+		TRY(tuple_next_elem(&r, &e));
 		/* As long as one that was cut. */
 		if (left - r.rest.len >= share)
 			return STATUS_UNSUPPORTED;

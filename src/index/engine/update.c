@@ -204,7 +204,7 @@ diff_ask_taken(struct index_writer *writer, const struct index_def *def, struct 
 	index_key_entries(&writer->key, writer->db, def->number);
 	r = tuple_reader(str_skip(key, writer->key.len));
 	for (size_t i = 0; i < components; i++)
-		TRY(tuple_next(&r, &e));
+		TRY(tuple_next_elem(&r, &e));
 	values = str_of(key.ptr, key.len - r.rest.len);
 	buf_append_str(&end, values);
 	buf_append_byte(&end, CATALOG_KEY_LAST);

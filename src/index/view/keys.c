@@ -229,7 +229,7 @@ view_place_group(const struct view_place *place, struct str bytes, unsigned leve
 	*ret_len = place->component_at + place->component.len;
 	if (level >= VIEW_LEVEL_EXACT)
 		return *ret_len <= bytes.len ? STATUS_OK : STATUS_CORRUPT;
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	tuple_unescape(&e, &raw);
 	TRY(buf_status(&raw));
 	TRY(array_group(buf_str(&raw), level, &plain));

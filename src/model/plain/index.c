@@ -476,7 +476,7 @@ entry_is_taken(struct plain *p, const struct index_def *def, const struct kv_pai
 	index_key_entries(&head, p->db, def->number);
 	r = tuple_reader(str_skip(pair->key, head.len));
 	for (size_t i = 0; i < def->column_count; i++)
-		TRY(tuple_next(&r, &e));
+		TRY(tuple_next_elem(&r, &e));
 	values = str_of(pair->key.ptr, pair->key.len - r.rest.len);
 	TRY(plain_key_end(values, &end));
 	f = kv_get_range(p->tx, values, buf_str(&end), &options);

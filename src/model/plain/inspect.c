@@ -208,7 +208,7 @@ draw_text_pair(struct str tail, struct str value, struct arena *arena, struct bu
 	struct tuple_elem e;
 	uint64_t n;
 
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	buf_append_cstr(ret, "text ");
 	buf_append_hex(ret, e.raw);
 	if (r.rest.len) {

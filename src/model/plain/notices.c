@@ -76,7 +76,7 @@ notice_record_parse(struct str value, struct arena *arena, struct plain_notice *
 	TRY(tuple_next_u64(&r, &ret->ms));
 	TRY(tuple_next_u64(&r, &kind));
 	TRY(tuple_next_u64(&r, &ret->number));
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	if (e.kind != TUPLE_UUID || !kind || kind > NOTICE_KINDS)
 		return STATUS_CORRUPT;
 	memcpy(ret->uuid, e.raw.ptr, sizeof(ret->uuid));

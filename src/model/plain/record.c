@@ -84,7 +84,7 @@ root_parse_text(struct tuple_reader *r, struct plain_root *ret)
 {
 	struct tuple_elem e;
 
-	TRY(tuple_next(r, &e));
+	TRY(tuple_next_elem(r, &e));
 	if (e.kind != TUPLE_UUID)
 		return STATUS_CORRUPT;
 	memcpy(ret->text, e.raw.ptr, sizeof(ret->text));

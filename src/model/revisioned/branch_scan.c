@@ -124,7 +124,9 @@ rev_lineage_next(struct rev_lineage *l, struct rev_id *ret, struct str *ret_rest
 		l->next.pos--;
 		return STATUS_OK;
 	}
-	TRY(tuple_next(&l->rest, &e));
+	if (!l->rest.rest.len)
+		return STATUS_NOT_FOUND;
+	TRY(tuple_next_elem(&l->rest, &e));
 	if (e.kind != TUPLE_BYTES || l->next.pos == 0)
 		return STATUS_CORRUPT;
 	ret->pos = l->next.pos--;

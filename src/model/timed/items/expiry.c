@@ -176,7 +176,7 @@ timed_items_due_sweep(struct timed *t, const struct timed_due *due, struct kv_fu
 	struct str value;
 
 	(void)asked; /* an entry before this one may have changed what it reads */
-	TRY(tuple_next(&r, &e));
+	TRY(tuple_next_elem(&r, &e));
 	if (e.kind == TUPLE_NULL) {
 		TRY(member_sweep(t, arena, due->ms, r, &ret->what, &ret->done));
 		ret->more = ret->done;

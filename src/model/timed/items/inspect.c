@@ -221,7 +221,7 @@ draw_steps(struct tuple_reader *r, struct buf *scratch, bool *ret_piece, struct 
 	*ret_piece = false;
 	buf_append_cstr(ret, ", $");
 	while (r->rest.len) {
-		TRY(tuple_next(r, &step));
+		TRY(tuple_next_elem(r, &step));
 		if (json_is_pieces(&step)) {
 			*ret_piece = true;
 			return STATUS_OK;

@@ -272,7 +272,7 @@ id_next(struct tuple_reader *r, uint8_t ret[TABLE_ID_BYTES])
 {
 	struct tuple_elem e;
 
-	TRY(tuple_next(r, &e));
+	TRY(tuple_next_elem(r, &e));
 	if (e.kind != TUPLE_UUID)
 		return STATUS_CORRUPT;
 	memcpy(ret, e.raw.ptr, TABLE_ID_BYTES);
