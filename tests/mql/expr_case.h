@@ -56,7 +56,7 @@ case_run_again(struct mql *q, const void *arg, struct buf *said)
 	TRY(case_run_on(q, arg, &v));
 	if ((int)v.type != MQL_MISSING)
 		bson_json_write_value(said, &v, BSON_JSON_CANONICAL);
-	return STATUS_OK;
+	return buf_status(said);
 }
 
 /* The document that has the value as its only member. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "bson/json.h"
 #include "mql/mql.h"
 
@@ -62,15 +63,23 @@ case_outcome(struct arena *arena, case_again *run, const void *arg)
 	return o;
 }
 
+/* What was said before an error may have had no room. */
+static inline bool
+case_is_as_wanted(const struct case_outcome *got, const struct case_outcome *wanted)
+{
+	return got->status == wanted->status && got->code == wanted->code &&
+	       (buf_status(&got->said) != STATUS_OK ||
+		str_eq(buf_str(&got->said), buf_str(&wanted->said)));
+}
+
 /*
  * Runs it with an arena of each size, up to one that is enough: where the arena was full, the
  * outcome is STATUS_LIMIT, or still the same, since only the words of an error had no room.
  */
 static inline void
-case_memory(case_again *run, const void *arg, const char *name)
+case_memory_of_arena(case_again *run, const void *arg, const struct case_outcome *wanted,
+		     const char *name)
 {
-	struct arena *enough = arena_new(CASE_BYTES);
-	struct case_outcome wanted = case_outcome(enough, run, arg);
 	bool full = true;
 
 	for (size_t bytes = 0; full; bytes += 8 + bytes / 32) {
@@ -78,13 +87,49 @@ case_memory(case_again *run, const void *arg, const char *name)
 		struct case_outcome got = case_outcome(arena, run, arg);
 
 		full = arena_is_full(arena);
-		if (full && got.status != STATUS_LIMIT &&
-		    (got.status != wanted.status || got.code != wanted.code ||
-		     !str_eq(buf_str(&got.said), buf_str(&wanted.said))))
+		if (full && got.status != STATUS_LIMIT && !case_is_as_wanted(&got, wanted))
 			fail_msg("%s with %zu bytes: %s", name, bytes, status_name(got.status));
 		buf_release(&got.said);
 		arena_free(arena);
 	}
+}
+
+/*
+ * Runs it with one allocation failing, of the arena's and of all others: each of the first, and
+ * fewer of those behind. The outcome is that there is no memory, or still the same.
+ */
+static inline void
+case_memory_of_system(case_again *run, const void *arg, const struct case_outcome *wanted,
+		      const char *name)
+{
+	bool failed = true;
+
+	for (uint64_t nth = 1; failed; nth += 1 + nth / 16) {
+		struct arena *arena = arena_new(CASE_BYTES);
+		struct case_outcome got;
+
+		(void)mem_fail_only(nth);
+		got = case_outcome(arena, run, arg);
+		failed = mem_fail_only(0) >= nth;
+		if (got.status != STATUS_NOMEM && got.status != STATUS_LIMIT &&
+		    !case_is_as_wanted(&got, wanted))
+			fail_msg("%s without its allocation %llu: %s %d %s", name,
+				 (unsigned long long)nth, status_name(got.status), got.code,
+				 case_err.text);
+		buf_release(&got.said);
+		arena_free(arena);
+	}
+}
+
+/* Runs it with too little memory of each kind. */
+static inline void
+case_memory(case_again *run, const void *arg, const char *name)
+{
+	struct arena *enough = arena_new(CASE_BYTES);
+	struct case_outcome wanted = case_outcome(enough, run, arg);
+
+	case_memory_of_arena(run, arg, &wanted, name);
+	case_memory_of_system(run, arg, &wanted, name);
 	buf_release(&wanted.said);
 	arena_free(enough);
 }

@@ -82,22 +82,49 @@ other_close(struct mql_source *s)
 	free(o);
 }
 
+/* Read once: what fails where memory is short is the pipeline alone. */
+static inline struct str
+other_bson(void)
+{
+	static const char *of;
+	static struct arena *arena;
+	static struct str read;
+
+	if (of != other_documents) {
+		arena_free(arena);
+		arena = arena_new(CASE_BYTES);
+		read = case_bson(arena, other_documents);
+		of = other_documents;
+	}
+	return read;
+}
+
 static inline enum status
 other_open(const struct mql_store *store, struct mql *q, struct str db, struct str collection,
 	   struct str filter, struct mql_source **ret)
 {
+	struct arena *arena = arena_new(CASE_BYTES);
 	struct other *o = calloc(1, sizeof(*o));
 	struct bson_value array;
+	enum status status;
 	struct mql own;
 
 	(void)store;
 	(void)q;
 	assert_int_equal(db.len, 0);
-	o->arena = arena_new(CASE_BYTES);
+	if (!arena) {
+		free(o);
+		return STATUS_NOMEM;
+	}
+	o->arena = arena;
 	own = (struct mql){ .arena = o->arena };
 	o->source = (struct mql_source){ other_next, other_close };
-	assert_int_equal(mql_match_compile(&own, filter, &o->match), STATUS_OK);
-	if (!bson_find(case_bson(o->arena, other_documents), collection, &array))
+	status = mql_match_compile(&own, filter, &o->match);
+	if (status != STATUS_OK) {
+		other_close(&o->source);
+		return status;
+	}
+	if (!bson_find(other_bson(), collection, &array))
 		array = BSON_OF_ARRAY(BSON_EMPTY);
 	bson_iter_begin(&o->iter, bson_text(&array));
 	*ret = &o->source;

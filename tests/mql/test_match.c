@@ -53,7 +53,7 @@ match_again(struct mql *q, const void *arg, struct buf *said)
 	TRY(mql_match_compile(q, run->filter, &m));
 	TRY(mql_match_run(m, q, run->document, &matches, &position));
 	buf_printf(said, "%d", matches);
-	return STATUS_OK;
+	return buf_status(said);
 }
 
 static void

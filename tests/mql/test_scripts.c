@@ -58,9 +58,13 @@ answer_one(struct mql *q, const struct mql_script *script, struct str ask,
 	struct bson_value v, a;
 	struct str word = { 0 };
 	double sum;
-	enum status status = STATUS_OK;
+	enum status status = bson_tagged_read(ask, &document, NULL);
 
-	assert_int_equal(bson_tagged_read(ask, &document, NULL), STATUS_OK);
+	if (status == STATUS_NOMEM) {
+		buf_release(&document);
+		return status;
+	}
+	assert_int_equal(status, STATUS_OK);
 	assert_true(bson_find(buf_str(&document), STR(""), &v));
 	sum = sum_of(&v, &word);
 	if (script->kind == MQL_SCRIPT_WHERE) {

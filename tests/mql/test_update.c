@@ -38,7 +38,7 @@ update_again(struct mql *q, const void *arg, struct buf *said)
 	buf_append_str(said, updated.document);
 	for (size_t i = 0; i < updated.count; i++)
 		buf_append_str(said, updated.paths[i]);
-	return STATUS_OK;
+	return buf_status(said);
 }
 
 /* The paths, with blanks between. */

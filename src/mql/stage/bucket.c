@@ -86,7 +86,7 @@ fail_full(struct mql_stage_run *r)
 {
 	struct bucket_state *s = r->state;
 
-	if (arena_is_starved(s->keep))
+	if (mql_stage_is_starved(r, s->keep))
 		return STATUS_NOMEM;
 	return mql_fail(&r->run->q, MQL_MEMORY_LIMIT,
 			"$bucketAuto used too much memory for one of its buckets. Memory limit "

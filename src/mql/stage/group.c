@@ -219,7 +219,7 @@ group_put_aside(struct mql_stage_run *r, struct str doc)
 	struct group_state *s = r->state;
 
 	if (!r->run->options.disk)
-		return mql_stage_no_disk(r);
+		return mql_stage_no_disk(r, s->keep);
 	if (!s->has_spool[0])
 		mql_spool_init(&s->spools[0], r);
 	s->has_spool[0] = true;
@@ -238,7 +238,7 @@ group_is_full(const struct mql_stage_run *r)
 static enum status
 fail_full(struct mql_stage_run *r)
 {
-	if (arena_is_starved(((struct group_state *)r->state)->keep))
+	if (mql_stage_is_starved(r, ((struct group_state *)r->state)->keep))
 		return STATUS_NOMEM;
 	return mql_fail(&r->run->q, MQL_MEMORY_LIMIT,
 			"$group used too much memory for one of its groups, and cannot spill to "

@@ -155,9 +155,9 @@ mql_stages_open(struct mql_run *run, const struct mql_pipeline *p, size_t skip,
 }
 
 enum status
-mql_stage_no_disk(struct mql_stage_run *r)
+mql_stage_no_disk(struct mql_stage_run *r, const struct arena *full)
 {
-	if (arena_is_starved(r->scratch))
+	if (mql_stage_is_starved(r, full))
 		return STATUS_NOMEM;
 	return mql_fail(&r->run->q, MQL_NO_DISK_USE,
 			"Exceeded memory limit for %.*s (MQL_STAGE_BYTES, %zu bytes), but didn't "

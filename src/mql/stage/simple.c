@@ -633,12 +633,12 @@ sample_add(struct mql_stage_run *r, struct str doc, int64_t seen)
 		struct str *docs = arena_grow(s->keep, s->docs, s->count, &s->cap, sizeof(*docs));
 
 		if (!docs)
-			return mql_stage_no_disk(r);
+			return mql_stage_no_disk(r, s->keep);
 		s->docs = docs;
 		s->count++;
 	}
 	s->docs[at] = arena_dup(s->keep, doc);
-	return s->docs[at].ptr ? STATUS_OK : mql_stage_no_disk(r);
+	return s->docs[at].ptr ? STATUS_OK : mql_stage_no_disk(r, s->keep);
 }
 
 static enum status

@@ -128,7 +128,7 @@ sort_spill(struct mql_stage_run *r)
 	struct sort_run *run;
 
 	if (!r->run->options.disk || !s->count)
-		return mql_stage_no_disk(r);
+		return mql_stage_no_disk(r, s->keep[0]);
 	if (!s->has_spool)
 		mql_spool_init(&s->spool, r);
 	s->has_spool = true;

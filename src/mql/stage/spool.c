@@ -147,7 +147,7 @@ mql_spool_put(struct mql_spool *s, struct mql_stage_run *r, struct str doc)
 	if (buf_status(&s->tail) != STATUS_OK) {
 		if (buf_status(&s->tail) == STATUS_NOMEM || r->run->options.disk)
 			return buf_status(&s->tail);
-		return mql_stage_no_disk(r);
+		return mql_stage_no_disk(r, r->scratch);
 	}
 	if (r->run->options.disk && s->tail.len >= MQL_SPILL_BYTES)
 		return spool_flush(s, r);

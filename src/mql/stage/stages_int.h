@@ -143,8 +143,21 @@ mql_stage_env(const struct mql_stage_run *r, struct str doc)
 	return (struct mql_env){ .root = doc, .current = MQL_NO_VALUE, .bound = r->bound };
 }
 
-/* A stage's memory is used up, and it may not use the disk, or cannot. */
-MUST_USE enum status mql_stage_no_disk(struct mql_stage_run *r);
+/*
+ * True if something had no room because the system had no memory: in `keep`, an arena of the
+ * stage's own, or in what it computes with.
+ */
+static inline bool
+mql_stage_is_starved(const struct mql_stage_run *r, const struct arena *keep)
+{
+	return arena_is_starved(keep) || arena_is_starved(r->scratch);
+}
+
+/*
+ * A stage's memory is used up, and it may not use the disk, or cannot: fails so. `full` is the
+ * stage's arena that had no room; if the system had none for it, fails with STATUS_NOMEM.
+ */
+MUST_USE enum status mql_stage_no_disk(struct mql_stage_run *r, const struct arena *full);
 
 /* A document with `v` at a path of documents, or without what is there if `v` is NULL. */
 MUST_USE enum status mql_set_path(struct mql *q, struct str doc, struct str path,

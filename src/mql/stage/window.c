@@ -22,9 +22,13 @@ struct window_state {
 static enum status
 fail_full(struct mql_stage_run *r)
 {
+	const struct mql_window_stage *stage = r->stage->more;
 	struct window_state *s = r->state;
+	bool starved = mql_stage_is_starved(r, s->keep);
 
-	if (arena_is_starved(s->keep))
+	for (size_t i = 0; i < stage->count; i++)
+		starved |= s->runs[i].keep && arena_is_starved(s->runs[i].keep);
+	if (starved)
 		return STATUS_NOMEM;
 	return mql_fail(&r->run->q, MQL_MEMORY_LIMIT,
 			"$setWindowFields used too much memory for one of its partitions. Memory "
