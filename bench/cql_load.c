@@ -288,7 +288,10 @@ make_hincrby(struct run *r, struct buf *out)
 	buf_append_cstr(out, "$1\r\nn\r\n$1\r\n1\r\n");
 }
 
-/* The rows of one table are as INSERT has written them, those of the other have columns apart. */
+/*
+ * Rows of table "t" stay as INSERT has written them. UPDATEs go to table "u", where a column that
+ * was updated lies apart from its row. Table "i" has an index.
+ */
 #define ROW_INSERT(table)                                                                          \
 	"INSERT INTO bench." table " (k, a, b, c, d, e, f) VALUES (?, ?, ?, ?, ?, ?, ?)"
 #define ROW_UPDATE "UPDATE bench.u SET a = ? WHERE k = ?"

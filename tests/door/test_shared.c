@@ -7,7 +7,8 @@
 /*
  * What an operation costs is the least that it has cost in several looks: the threads that work in
  * the background are counted, too. On a busy machine each of some looks may meet one of them, so
- * where another look can be as the first there are more, until one has cost what it may.
+ * where a look does not change what the next one costs, there are up to LOOKS_MOST of them, until
+ * one has cost what it may.
  */
 enum {
 	LOOKS = 10,

@@ -95,8 +95,8 @@ case_memory_of_arena(case_again *run, const void *arg, const struct case_outcome
 }
 
 /*
- * Runs it with one allocation failing, of the arena's and of all others: each of the first, and
- * fewer of those behind. The outcome is that there is no memory, or still the same.
+ * Runs it with one allocation failing, of the arena's and of all others: every one of the first
+ * sixteen, then at growing distances. The outcome is that there is no memory, or still the same.
  */
 static inline void
 case_memory_of_system(case_again *run, const void *arg, const struct case_outcome *wanted,

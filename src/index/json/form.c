@@ -304,8 +304,7 @@ json_form_parse_values(const struct index_def *def, struct tuple_reader *r, uint
 		struct tuple_reader peek = *r;
 		struct tuple_elem e;
 
-		if (tuple_next(&peek, &e) != STATUS_OK)
-			return STATUS_CORRUPT;
+		TRY(tuple_next_elem(&peek, &e));
 		ret->texts[i] = (struct str){ NULL, 0 };
 		if (e.kind == TUPLE_NULL)
 			*r = peek;

@@ -151,7 +151,8 @@ view_place_parse(struct str place, bool partitioned, struct arena *arena, struct
 
 	*ret = (struct view_place){ 0 };
 	if (partitioned) {
-		if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_STRING)
+		TRY(tuple_next_elem(&r, &e));
+		if (e.kind != TUPLE_STRING)
 			return STATUS_CORRUPT;
 		ret->component_at = e.encoding.len;
 	}

@@ -144,8 +144,9 @@ mql_stage_env(const struct mql_stage_run *r, struct str doc)
 }
 
 /*
- * True if something had no room because the system had no memory: in `keep`, an arena of the
- * stage's own, or in what it computes with.
+ * True if the system had no memory for an allocation of this stage, which is another failure than
+ * the stage's own limit. `keep` is the arena that holds the stage's documents; the one that it
+ * computes with is looked at, too.
  */
 static inline bool
 mql_stage_is_starved(const struct mql_stage_run *r, const struct arena *keep)
@@ -154,8 +155,9 @@ mql_stage_is_starved(const struct mql_stage_run *r, const struct arena *keep)
 }
 
 /*
- * A stage's memory is used up, and it may not use the disk, or cannot: fails so. `full` is the
- * stage's arena that had no room; if the system had none for it, fails with STATUS_NOMEM.
+ * Call this when an allocation in `full`, an arena of the stage, has failed, and the stage cannot
+ * put documents on disk. Always fails: with STATUS_NOMEM if the system had no memory, otherwise
+ * with MongoDB's error for a stage that reaches its memory limit and may not use the disk.
  */
 MUST_USE enum status mql_stage_no_disk(struct mql_stage_run *r, const struct arena *full);
 

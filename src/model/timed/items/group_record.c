@@ -20,7 +20,10 @@ timed_group_record_put(const struct timed_group *group, struct buf *value)
 		buf_append_str(value, group->name);
 }
 
-/* The name at the end of a record: of one that keys have whole, nothing. */
+/*
+ * Takes the name that a record ends with. Only a name that is too long for its key is stored there;
+ * where there is none, `ret` stays as it is.
+ */
 static enum status
 name_take(struct str rest, struct str *ret)
 {
@@ -42,7 +45,8 @@ timed_group_record_parse(struct str value, struct timed_group *ret, struct err *
 	uint64_t format, read;
 
 	TRY(catalog_format_next(&r, "group of consumers", GROUP_FORMAT, &format, err));
-	if (tuple_next(&r, &e) != STATUS_OK || e.kind != TUPLE_BYTES)
+	TRY(tuple_next_elem(&r, &e));
+	if (e.kind != TUPLE_BYTES)
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, &id);
 	TRY(tuple_next_u64(&r, &ret->last.ms));
