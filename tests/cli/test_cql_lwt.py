@@ -204,6 +204,33 @@ def each_sees_what_those_before_it_have_written(cwd):
 
 
 @test
+def conditions_on_a_row_that_others_write_without_any_lose_nothing(cwd):
+    """A write without a condition conflicts with a group that has read the row, which is run again."""
+    with Door(cwd) as door, begin(door) as c:
+        for k in range(CLIENTS):
+            c.query(f"INSERT INTO ks.t (k, n) VALUES ({k}, 0)")
+        clients, ended = [another(door) for _ in range(CLIENTS + 1)], []
+
+        def write():
+            update = Prepared(clients[CLIENTS], "UPDATE ks.t SET v = ? WHERE k = 0")
+            while len(ended) < CLIENTS - 1:
+                answers = together(clients[CLIENTS], *((EXECUTE, update.body("x")) for _ in range(30)))
+                for opcode, body in answers:
+                    equal((opcode, body if opcode != RESULT else b""), (RESULT, b""))
+
+        def count(one, k):
+            try:
+                count_up(one, 10, k)
+            finally:
+                ended.append(k)
+        run_threads(write, *(lambda one=one, k=k: count(one, k) for k, one in enumerate(clients[1:CLIENTS], 1)),
+                    lambda: count_up(clients[0], 5, 0))
+        equal(sorted((number(row["k"]), number(row["n"])) for row in c.query("SELECT k, n FROM ks.t")),
+              [(0, 5), *((k, 10) for k in range(1, CLIENTS))])
+        equal(door.stop(), 0)
+
+
+@test
 def one_that_fails_leaves_its_neighbours_alone(cwd):
     with Door(cwd) as door, begin(
             door, "ks.t (k int, c int, s int static, u text, n int, PRIMARY KEY (k, c))") as c:

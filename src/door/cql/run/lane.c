@@ -176,16 +176,21 @@ group_settle(struct lane_group *g)
 
 /*
  * The transaction did not take place, or nobody knows. What several need too much room for each can
- * try alone.
+ * try alone. It says nothing about those that were not in it. They go on, unless it ended before it
+ * ran any, since then the store does not serve; or its commit was left, so that the lane is owed
+ * (`left`): then nothing is done for them.
  */
 static void
-group_settle_failure(struct lane_group *g, enum status status)
+group_settle_failure(struct lane_group *g, enum status status, bool left)
 {
 	bool alone = status == STATUS_TX_TOO_LARGE && g->ran > 1;
 
 	for (struct lane_member *m = g->first; m; m = group_next(m)) {
-		if (m->outcome != LANE_RAN && m->outcome != LANE_WAITS)
+		bool waits = m->outcome == LANE_WAITS;
+
+		if (m->outcome != LANE_RAN && !(waits && (left || !g->ran)))
 			continue;
+		m->lane.ret_refused = waits && left;
 		m->outcome = alone ? LANE_ALONE : LANE_DONE;
 		m->status = status;
 		m->r->err = g->err;
@@ -217,7 +222,7 @@ group_run(struct lane_member *leader, struct kv_lanes *lanes)
 		if (status == STATUS_OK)
 			group_settle(&g);
 		else if (!g.dropped)
-			group_settle_failure(&g, status);
+			group_settle_failure(&g, status, lanes->ret_left);
 	}
 	wanted_group_end(&clients);
 	schema_table_close(g.table.table);
