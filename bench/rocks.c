@@ -23,7 +23,7 @@ rocks_options(void)
 
 	if (emb_entities_init(&entities, NULL, NULL) != STATUS_OK)
 		abort();
-	o = emb_options(cache, &entities, true);
+	o = emb_options(cache, &entities, 0, true);
 
 	rocksdb_cache_destroy(cache);
 	return o;
