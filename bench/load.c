@@ -189,13 +189,25 @@ allow_descriptors(void)
 	}
 }
 
+static void
+note_server_cpu(struct load *l)
+{
+	for (unsigned i = 0; i < l->pid_count; i++)
+		l->pid_cpu_us[i] = cpu_of_process_us(l->pids[i]);
+}
+
+/* Since it was noted. What a process has used that has ended meanwhile, a worker, is not known. */
 static uint64_t
 server_cpu_us(const struct load *l)
 {
 	uint64_t us = 0;
 
-	for (unsigned i = 0; i < l->pid_count; i++)
-		us += cpu_of_process_us(l->pids[i]);
+	for (unsigned i = 0; i < l->pid_count; i++) {
+		uint64_t now_us = cpu_of_process_us(l->pids[i]);
+
+		if (now_us > l->pid_cpu_us[i])
+			us += now_us - l->pid_cpu_us[i];
+	}
 	return us;
 }
 
@@ -236,7 +248,6 @@ main(int argc, char **argv)
 		.port = 5984,
 	};
 	struct load *l = &s.load;
-	uint64_t server_us;
 	uint64_t own_us;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
@@ -255,11 +266,11 @@ main(int argc, char **argv)
 	l->rand.state = clock_mono_ns();
 	if (!load_open(l))
 		return 1;
-	server_us = server_cpu_us(l);
+	note_server_cpu(l);
 	own_us = cpu_of_self_us();
 	if (!load_measure(l))
 		return 1;
-	print(l, server_cpu_us(l) - server_us, cpu_of_self_us() - own_us);
+	print(l, server_cpu_us(l), cpu_of_self_us() - own_us);
 	hold(s.hold_seconds);
 	return 0;
 }

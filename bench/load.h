@@ -86,6 +86,7 @@ struct load {
 	struct load_lines lines;
 	struct buf head; /* the headers of every request */
 	int pids[LOAD_PIDS];
+	uint64_t pid_cpu_us[LOAD_PIDS]; /* when measuring began */
 	unsigned pid_count;
 
 	/* The run's. */
