@@ -438,13 +438,12 @@ def doors_wait_where_they_are_asked():
 
 
 def strangers_have_short_requests():
-    """Nobody gets memory for a long request before they are known. CouchDB's door knows them by each request's headers."""
-    return [f"src/door/{door} asks no visitor_request_bytes()"
-            for door in sorted(path.parent.name for path in tracked("src/door/*/meson.build")
-                               if path.parent.parent.name == "door")
-            if door != "couch" and not any(
-                re.search(r"\bvisitor_request_bytes\(|\bREQUEST_STRANGER_ARGS\b", without_comments(path))
-                for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))]
+    """Nobody gets memory before they are known: a connection has little of it until serve/visit.c says that somebody
+    has logged in. CouchDB's door knows people by each request's headers."""
+    return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/*.c", "src/**/*.c")
+            if path.relative_to(TOP).as_posix() not in ("src/serve/visit.c", "src/net/stream.c")
+            for found in re.finditer(r"\bnet_stream_set_stranger\(|\bpart(?:->|\.)most_bytes\b(?= =[^=])",
+                                     without_comments(path))]
 
 
 def ends_of_tuples_are_not_handed_on():

@@ -14,7 +14,6 @@
 
 enum {
 	VISITOR_BYTES = 256 * 1024, /* what is kept of a person: roles, and what they mean */
-	VISITOR_STRANGER_BYTES = 64 * 1024, /* of a request of one who has not logged in */
 	VISITOR_FORMER = 4, /* changes of a person while one command waits; then that ends */
 };
 
@@ -68,21 +67,6 @@ static inline bool
 visitor_is_limited(const struct visitor *v)
 {
 	return v->entered && !v->user.admin;
-}
-
-/*
- * How long a request may be of which whole ones have up to `most` bytes: nobody gets memory before
- * they are known. `ret_limit`, unless it is NULL, is the name of the limit, `name` or this one.
- */
-static inline size_t
-visitor_request_bytes(const struct visitor *v, size_t most, const char *name,
-		      const char **ret_limit)
-{
-	bool is_short = !v->authenticated && most > VISITOR_STRANGER_BYTES;
-
-	if (ret_limit)
-		*ret_limit = is_short ? "VISITOR_STRANGER_BYTES" : name;
-	return is_short ? VISITOR_STRANGER_BYTES : most;
 }
 
 /*

@@ -558,6 +558,10 @@ budget_use(struct budget_part *p, size_t n)
 {
 	size_t used = p->used_bytes + n;
 
+	if (p->most_bytes && used > p->most_bytes) {
+		p->exceeded = true;
+		return false;
+	}
 	if (p->budget && used > p->taken_bytes && !budget_part_is_free(p, used) &&
 	    !budget_part_take(p, used - p->taken_bytes)) {
 		if (used <= p->budget->limit_bytes)
@@ -576,6 +580,7 @@ budget_use_reserve(struct budget_part *p, size_t n)
 	struct budget *b = p->budget;
 	bool taken;
 
+	assert(!p->most_bytes);
 	if (budget_use(p, n))
 		return true;
 	pthread_mutex_lock(&b->lock);

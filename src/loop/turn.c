@@ -71,6 +71,10 @@ budget_ask(struct budget_part *p, size_t n, uint64_t deadline_ns, struct event *
 {
 	struct turn_wait w = { .turn.kind = BUDGET_TO_BEGIN };
 
+	if (p->most_bytes && n > p->most_bytes / 2) {
+		p->exceeded = true;
+		return STATUS_LIMIT;
+	}
 	if (!p->budget)
 		return STATUS_OK;
 	w.turn.bytes = budget_askable(p->budget, n);

@@ -129,6 +129,13 @@ net_memory_append(struct net_session *s, struct buf *b, struct str more)
 enum status
 net_memory_refuse(const struct net_session *s, struct err *err)
 {
+	if (s->part.exceeded && s->part.most_bytes) {
+		METRIC_REFUSED("NET_STRANGER_BYTES");
+		return err_set(err, STATUS_LIMIT,
+			       "nobody has logged in, and until then a request may have no more "
+			       "than %zu bytes, a quarter of the limit NET_STRANGER_BYTES",
+			       s->part.most_bytes / 4);
+	}
 	METRIC_REFUSED("memory_bytes");
 	return err_set(err, STATUS_LIMIT,
 		       "there is no memory for the request or its answer: the limit for all of "

@@ -81,6 +81,7 @@ stream_new(struct net_stream_conn *c)
 	net_session_init(&s->session, o->output_bytes);
 	s->session.ended_most = STREAM_ENDED_SLICES;
 	net_session_begin(&s->session, &c->net);
+	net_stream_set_stranger(s, true);
 	/* Reading goes on while there is room for a byte: at most one read comes on top. */
 	buf_init(&s->in, o->input_bytes + NET_READ_BYTES);
 	buf_init(&s->held, o->input_bytes + NET_READ_BYTES);
@@ -512,9 +513,9 @@ stream_reserve(struct net_stream *s, size_t bytes)
 {
 	struct budget_part *part = &s->session.part;
 
-	if (bytes <= BUDGET_FREE_BYTES || !part->budget)
+	if (bytes <= BUDGET_FREE_BYTES)
 		return STATUS_OK;
-	part->exceeded = bytes > part->budget->limit_bytes;
+	part->exceeded = part->budget && bytes > part->budget->limit_bytes;
 	return part->exceeded ? STATUS_LIMIT : net_memory_reserve(&s->session, bytes);
 }
 
@@ -706,6 +707,12 @@ bool
 net_stream_is_lost(const struct net_stream *s)
 {
 	return s->conn->net.lost;
+}
+
+void
+net_stream_set_stranger(struct net_stream *s, bool is_stranger)
+{
+	s->session.part.most_bytes = is_stranger ? NET_STRANGER_BYTES : 0;
 }
 
 struct str

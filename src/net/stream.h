@@ -24,6 +24,11 @@ enum {
 	NET_STREAM_INPUT_LEAST_BYTES = 4 * 1024, /* when memory is short */
 	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
 	NET_STREAM_PATIENCE_MS = 100, /* of a rest, before memory is given back */
+	/*
+	 * All memory of a connection whose peer nobody knows: its request, as it comes and
+	 * unpacked, and the answer. A buffer grows by doubling, so a request may have a quarter.
+	 */
+	NET_STRANGER_BYTES = 256 * 1024,
 };
 
 /* Zero in a number means its default, above. The options of net_stream_protocol. */
@@ -113,6 +118,13 @@ bool net_stream_has_input(const struct net_stream *s);
  * can be sent. On the fiber.
  */
 bool net_stream_is_lost(const struct net_stream *s);
+
+/*
+ * Says whether nobody knows the peer, as is so at first: then the connection's part of the memory
+ * is limited to NET_STRANGER_BYTES. Called by serve/visit.h alone, when somebody logs in or has
+ * gone.
+ */
+void net_stream_set_stranger(struct net_stream *s, bool is_stranger);
 
 /* "127.0.0.1:40312". */
 struct str net_stream_peer(const struct net_stream *s);

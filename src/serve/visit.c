@@ -15,6 +15,14 @@
 
 /* ---- Coming and going ---- */
 
+/* Nobody gets memory before they are known. */
+static void
+visit_limit_memory(struct clients_entry *e)
+{
+	if (e->stream)
+		net_stream_set_stranger(e->stream, !e->who.authenticated);
+}
+
 static void
 visit_tell(struct clients_entry *e)
 {
@@ -22,6 +30,7 @@ visit_tell(struct clients_entry *e)
 
 	clients_set_user(e, who->entered ? who->user.name : e->clients->rules.nobody,
 			 visitor_is_limited(who));
+	visit_limit_memory(e);
 }
 
 /*
@@ -193,6 +202,7 @@ visit_follow(struct clients_entry *e)
 		e->who.undecided = true; /* so nobody is current any more */
 		return STATUS_CANCELLED;
 	}
+	visit_limit_memory(e); /* `look_nobody` of the rules may have decided otherwise */
 	atomic_store(&e->followed, e->who.follow.seen);
 	return STATUS_OK;
 }

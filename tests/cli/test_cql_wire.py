@@ -108,9 +108,7 @@ def people_log_in_by_name_and_password(cwd):
             equal(c.ask(REGISTER, b"\0\1" + string("SCHEMA_CHANGE"))[0][3], READY)
         with Connection(server.port) as c:
             c.start()
-            length = 64 * 1024 + 1
-            c.socket.sendall(struct.pack(">BBhBI", 4, 0, 5, AUTH_RESPONSE, length))
-            contains(error_of(*c.read())[1], "VISITOR_STRANGER_BYTES")
+            contains(c.error(AUTH_RESPONSE, bytes(64 * 1024 + 1))[1], "NET_STRANGER_BYTES")
 
 
 def varint(n):

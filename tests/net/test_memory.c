@@ -22,6 +22,7 @@ enum {
 	LIMIT_BYTES = 8 << 20,
 	HEAD_BYTES = 4,
 	LARGE_BYTES = 2 << 20,
+	STRANGER_BYTES = NET_STRANGER_BYTES / 4,
 	COST = 2,
 	PIECES = 64,
 	LATE_MS = 3000, /* on top of the time after which those who stall make room */
@@ -29,6 +30,7 @@ enum {
 
 static struct net_host *host;
 static uint64_t wait_ms; /* how long a request waits for memory; 0: as long as by default */
+static bool strangers;   /* nobody knows the clients */
 static unsigned clients; /* scripts that have not ended; the last one stops the host */
 
 static void
@@ -61,7 +63,8 @@ door_answer(struct net_stream *s, size_t n)
 		return STR("");
 	twin_check(!in.cap && (session->part.refused || session->part.exceeded));
 	twin_check(net_memory_refuse(session, &err) == STATUS_LIMIT);
-	twin_check(strstr(err.text, "memory_bytes, is 8388608 bytes") != NULL);
+	twin_check(strstr(err.text, strangers ? "65536 bytes, a quarter of the limit NET_STRANGER"
+					      : "memory_bytes, is 8388608 bytes") != NULL);
 	return STR("refused\n");
 }
 
@@ -75,6 +78,7 @@ door_serve(struct net_stream *s, void *arg)
 	twin_check(budget_held(net_stream_session(s)->part.budget) <=
 		   LIMIT_BYTES + LIMIT_BYTES / 4);
 	twin_check(net_stream_session(s)->work.used_bytes == NET_WORK_BYTES);
+	net_stream_set_stranger(s, strangers);
 	if (net_stream_peek(s, HEAD_BYTES, &in) != STATUS_OK)
 		return false;
 	memcpy(&n, in.ptr, sizeof(n));
@@ -261,6 +265,33 @@ play_crowd(void)
 	play(CROWD, comes_in_a_crowd);
 }
 
+/* A stranger's messages have a limit of their own, and what was refused leaves nothing behind. */
+static void
+is_unknown(void *arg)
+{
+	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
+
+	(void)arg;
+	for (unsigned i = 0; i < 3; i++) {
+		twin_check(client_send(c, STRANGER_BYTES, STRANGER_BYTES));
+		client_hears(c, "read\n");
+		twin_check(client_send(c, STRANGER_BYTES + 1, STRANGER_BYTES + 1));
+		client_hears(c, "refused\n");
+		twin_check(client_send(c, LARGE_BYTES, LARGE_BYTES));
+		client_hears(c, "refused\n");
+	}
+	twin_close(c, false);
+	client_ended();
+}
+
+static void
+play_unknown(void)
+{
+	strangers = true;
+	play(1, is_unknown);
+	strangers = false;
+}
+
 static void
 play_too_much(void)
 {
@@ -290,6 +321,13 @@ a_message_larger_than_the_memory_is_refused_and_the_connection_goes_on(void **st
 {
 	(void)state;
 	twin_run_seeds(play_too_much, SEEDS);
+}
+
+static void
+messages_of_strangers_are_short(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_unknown, SEEDS);
 }
 
 static void
@@ -394,6 +432,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_message_larger_than_the_memory_is_refused_and_the_connection_goes_on),
+		cmocka_unit_test(messages_of_strangers_are_short),
 		cmocka_unit_test(messages_that_do_not_end_make_room_for_one_that_does),
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
 		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),

@@ -12,12 +12,6 @@ enum {
 	OLD_HEADER_BYTES = 8, /* of versions 1 and 2, whose streams have one byte */
 };
 
-static size_t
-body_limit(const struct cql_client *c)
-{
-	return visitor_request_bytes(&c->entry.who, FRAME_BYTES, NULL, NULL);
-}
-
 static bool
 lacks_memory(struct cql_client *c)
 {
@@ -87,10 +81,9 @@ check_header(struct cql_client *c, struct input_frame *f)
 	if (c->version && h->version != c->version)
 		return INPUT_MIXED;
 	c->version = h->version;
-	f->limit = body_limit(c);
 	if (h->length > FRAME_PROTOCOL_BYTES)
 		return INPUT_CORRUPT;
-	return h->length > f->limit ? INPUT_LENGTH : INPUT_FRAME;
+	return h->length > FRAME_BYTES ? INPUT_LENGTH : INPUT_FRAME;
 }
 
 /* ---- Frames one after the other ---- */
@@ -247,7 +240,7 @@ unpack_body(struct cql_client *c, struct input_frame *f)
 	if (c->compressor == CQL_COMPRESSOR_NONE || c->segmented ||
 	    cql_body_length(c->compressor, f->body, &len) != STATUS_OK)
 		return INPUT_CORRUPT;
-	if (len > f->limit) {
+	if (len > FRAME_BYTES) {
 		f->header.length = len;
 		return INPUT_LENGTH;
 	}

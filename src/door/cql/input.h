@@ -23,7 +23,6 @@ struct input_frame {
 	struct str body; /* until the next call */
 	bool again;      /* it was left by a group (flight.h), and `admitted` if that was asked */
 	bool admitted;
-	size_t limit; /* INPUT_LENGTH: what the body may have */
 };
 
 /* Waits for the next frame, and meanwhile sends the client its events. */

@@ -994,7 +994,6 @@ static bool
 refuse_input(struct cql_client *c, struct input_frame *f, enum input_result result)
 {
 	struct err err = { 0 };
-	const char *limit;
 
 	switch (result) {
 	case INPUT_VERSION:
@@ -1016,10 +1015,10 @@ refuse_input(struct cql_client *c, struct input_frame *f, enum input_result resu
 		return false;
 	case INPUT_LENGTH:
 		METRIC_REFUSED("FRAME_BYTES");
-		(void)visitor_request_bytes(&c->entry.who, FRAME_BYTES, "FRAME_BYTES", &limit);
 		err_set(&err, STATUS_INVALID,
-			"Request is too big: length %zu exceeds maximum allowed length %zu (%s)",
-			f->header.length, f->limit, limit);
+			"Request is too big: length %zu exceeds maximum allowed length %d "
+			"(FRAME_BYTES)",
+			f->header.length, FRAME_BYTES);
 		answer_unread_frame(c, f, CQL_CODE_INVALID, &err);
 		return !c->ends;
 	case INPUT_MEMORY:

@@ -68,14 +68,13 @@ static enum status
 read_message(struct request *q)
 {
 	struct mongo_client *c = q->client;
-	size_t most = visitor_request_bytes(&c->entry.who, WIRE_MESSAGE_BYTES, NULL, NULL);
 	struct wire_header header;
 	size_t cost;
 	struct str in;
 
 	TRY(net_stream_peek(c->stream, WIRE_HEADER_BYTES, &in));
 	header = wire_header_read(in);
-	if (header.length < WIRE_HEADER_BYTES || header.length > most)
+	if (header.length < WIRE_HEADER_BYTES || header.length > WIRE_MESSAGE_BYTES)
 		return STATUS_INVALID;
 	q->id = header.request_id;
 	q->op = header.op;
@@ -87,7 +86,9 @@ read_message(struct request *q)
 	if (in.len >= COST_BYTES && q->op == WIRE_OP_COMPRESSED)
 		cost += wire_u32(in.ptr + WIRE_HEADER_BYTES + 4);
 	/* Buffers grow by doubling. */
-	return net_stream_read(c->stream, header.length, 2 * (cost < most ? cost : most), &c->in);
+	if (cost > WIRE_MESSAGE_BYTES)
+		cost = WIRE_MESSAGE_BYTES;
+	return net_stream_read(c->stream, header.length, 2 * cost, &c->in);
 }
 
 /* ---- Answers ---- */
@@ -640,9 +641,7 @@ serve_message(struct request *q, struct str message)
 	struct wire_error error;
 
 	if (q->op == WIRE_OP_COMPRESSED) {
-		size_t most = visitor_request_bytes(&c->entry.who, WIRE_MESSAGE_BYTES, NULL, NULL);
-
-		TRY(compress_unpack(message, most, &c->raw, &q->by, NULL));
+		TRY(compress_unpack(message, WIRE_MESSAGE_BYTES, &c->raw, &q->by, NULL));
 		q->compressed = true;
 		message = buf_str(&c->raw);
 		q->op = wire_header_read(message).op;

@@ -108,10 +108,8 @@ client_look_up_default(struct clients_entry *e)
 	}
 	if (who->undecided)
 		return gets_nothing;
-	if (was_decided) {
+	if (was_decided)
 		who->authenticated = was_in;
-		c->request.stranger = !was_in;
-	}
 	who->follow.seen = count;
 	return client_check_what_it_has(e);
 }

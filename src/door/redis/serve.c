@@ -987,7 +987,10 @@ serve_input(struct batch *b, struct str in)
 		struct str rest = str_skip(in, at);
 		struct str *argv;
 		size_t need;
-		enum status status = request_read(&c->request, rest, b->arena, &need, &err);
+		enum status status;
+
+		c->request.stranger = !c->entry.who.authenticated;
+		status = request_read(&c->request, rest, b->arena, &need, &err);
 
 		if (status == STATUS_NOT_FOUND)
 			break;
@@ -1074,11 +1077,14 @@ serve_rest(struct client *c, bool half)
 static bool
 serve_no_input(struct client *c)
 {
+	char text[ERR_TEXT_BYTES + sizeof("-ERR Protocol error: \r\n")];
+	struct err err = { 0 };
+	int len;
+
 	if (buf_status(&c->big) != STATUS_OK) {
-		METRIC_REFUSED("memory_bytes");
-		client_end_for_memory(c,
-				      STR("-ERR Protocol error: there is no memory for a request "
-					  "of this length (memory_bytes)\r\n"));
+		(void)net_memory_refuse(net_stream_session(c->stream), &err);
+		len = snprintf(text, sizeof(text), "-ERR Protocol error: %s\r\n", err.text);
+		client_end_for_memory(c, str_of(text, (size_t)len));
 	}
 	return false;
 }

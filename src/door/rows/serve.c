@@ -15,6 +15,7 @@
 
 enum {
 	SLOW_BYTES = 120, /* of what is said of a slow request */
+	HELLO_BYTES = 64, /* a longer one is none */
 	IDLE_LOOK_MS = 60 * 60 * 1000,
 	TXN_LOOK_MS = 1000, /* between two looks whether others need a transaction's memory */
 };
@@ -380,13 +381,13 @@ answer_unread(struct rows_client *c, const struct rows_header *h, const char *st
 
 /* A body that is longer than it may be: it is passed over as it comes. */
 static void
-refuse_length(struct rows_client *c, const struct rows_header *h, const char *limit, size_t most)
+refuse_length(struct rows_client *c, const struct rows_header *h)
 {
 	struct err err = { 0 };
 
 	METRIC_REFUSED("ROWS_FRAME_BYTES");
-	err_set(&err, STATUS_LIMIT, "the request has %zu bytes; the limit, %s, is %zu", h->length,
-		limit, most);
+	err_set(&err, STATUS_LIMIT, "the request has %zu bytes; the limit, ROWS_FRAME_BYTES, is %d",
+		h->length, ROWS_FRAME_BYTES);
 	c->skips = h->length;
 	answer_unread(c, h, ROWS_STATE_TOO_LARGE, &err);
 }
@@ -415,9 +416,6 @@ refuse_memory(struct rows_client *c, const struct rows_header *h)
 static enum status
 read_frame(struct rows_client *c, struct rows_header *ret)
 {
-	const char *limit;
-	size_t most = visitor_request_bytes(&c->entry.who, ROWS_FRAME_BYTES, "ROWS_FRAME_BYTES",
-					    &limit);
 	enum status status;
 	struct str in;
 
@@ -429,10 +427,10 @@ read_frame(struct rows_client *c, struct rows_header *ret)
 	*ret = rows_header_read(in);
 	net_stream_take(c->stream, ROWS_HEADER_BYTES);
 	/* Whoever does not begin with a short HELLO speaks another protocol. */
-	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > VISITOR_STRANGER_BYTES))
+	if (!c->greeted && (ret->code != ROWS_HELLO || ret->length > HELLO_BYTES))
 		return STATUS_INVALID;
-	if (ret->length > most) {
-		refuse_length(c, ret, limit, most);
+	if (ret->length > ROWS_FRAME_BYTES) {
+		refuse_length(c, ret);
 		return STATUS_LIMIT;
 	}
 	/* Buffers grow by doubling. */

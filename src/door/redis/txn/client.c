@@ -429,7 +429,6 @@ client_forget(struct clients_entry *e)
 	e->who.undecided = e->who.authenticated && !client_meet_default(c);
 	if (e->who.undecided)
 		e->who.authenticated = false;
-	c->request.stranger = !e->who.authenticated;
 }
 
 static enum status
@@ -439,7 +438,6 @@ client_know(struct clients_entry *e, const struct visitor_found *found, struct e
 	const struct auth_user *user = &found->user;
 
 	(void)err;
-	c->request.stranger = false;
 	if (user->admin)
 		acl_allow_all(&c->acl);
 	else
