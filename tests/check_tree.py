@@ -364,7 +364,7 @@ def doors_begin_and_end_operations():
         code = "\n".join(without_comments(path) for path in tracked(f"src/door/{door}/*.c", f"src/door/{door}/**/*.c"))
         wrong += [f"src/door/{door} calls no {what}" for what in ("OPS_DOOR", "op_begin|ops_begin", "op_end|ops_end",
                                                                  "ops_admit|visit_admit", "ops_moved", "settle_request|clients_leave|ops_leave",
-                                                                 "ops_count", "ops_note_slow|clients_note_slow", "audit_refused")
+                                                                 "ops_count", "ops_note_slow|clients_note_slow")
                   if not re.search(rf"\b(?:\w+_)?(?:{what})\(", code)]
     return wrong
 
@@ -388,7 +388,7 @@ def people_on_connections_are_followed_below_the_doors():
     """Who is on a connection that stays is for serve/visit.h, which looks again as it admits each command. CouchDB's
     door has none but feeds: each of its requests has credentials, and POST /_session checks a password."""
     around = re.compile(r"\b(?:follow_look|follow_is_current|auth_login|auth_check|ops_admit|ops_admit_always"
-                        r"|visitor_(?:login|look|enter|change|copy|reset|is_current))\(")
+                        r"|visitor_(?:login|look|enter|change|copy|reset|is_current)|visit_admit_beside)\(")
     return [f"{path.relative_to(TOP)}: {found[0]})" for path in tracked("src/door/*.c", "src/door/**/*.c")
             if not path.relative_to(TOP).as_posix().startswith("src/door/couch/")
             for found in around.finditer(without_comments(path))]
@@ -444,6 +444,25 @@ def strangers_have_short_requests():
             if path.relative_to(TOP).as_posix() not in ("src/serve/visit.c", "src/net/stream.c")
             for found in re.finditer(r"\bnet_stream_set_stranger\(|\bpart(?:->|\.)most_bytes\b(?= =[^=])",
                                      without_comments(path))]
+
+
+# Who tells of refusals one by one, since an operation of theirs is many commands (a pipeline, a script).
+REFUSES_ONE_BY_ONE = {"src/door/redis/txn/acl_log.c"}
+
+
+def refusals_are_told_below_the_doors():
+    """serve/visit.h writes the audit line of a command that nobody may run who has not logged in, and ops_end() that of
+    an operation whose person has no right to it: no door ends one without saying how. In Redis's, what answers NOPERM
+    has noted it in ACL LOG, which tells."""
+    wrong = []
+    for path in tracked("src/door/*.c", "src/door/**/*.c"):
+        name, code = path.relative_to(TOP).as_posix(), without_comments(path)
+        wrong += [f"{name}: audit_refused()" for _ in re.finditer(r"\baudit_refused\(", code)]
+        wrong += [f"{name}: visit_refuse()" for _ in re.finditer(r"\bvisit_refuse\(", code)
+                  if name not in REFUSES_ONE_BY_ONE]
+        if re.search(r"\"NOPERM ", code) and not re.search(r"\b(?:acl_log_add|txn_denied)\(", code):
+            wrong.append(f"{name} answers NOPERM, and nobody notes it")
+    return wrong
 
 
 def ends_of_tuples_are_not_handed_on():
@@ -629,7 +648,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
-          work_ends_below_the_doors, doors_wait_where_they_are_asked, strangers_have_short_requests,
+          work_ends_below_the_doors, doors_wait_where_they_are_asked, strangers_have_short_requests, refusals_are_told_below_the_doors,
           ends_of_tuples_are_not_handed_on, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, lines_of_the_log_use_what_it_can_write,
           large_members_are_left_alone_by_one_header, nothing_is_left_to_do, limits_are_told_as_they_are,

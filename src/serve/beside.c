@@ -29,17 +29,11 @@ beside_bind(const struct clients_entry *e, struct ops_op *op)
 }
 
 enum status
-beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err)
+beside_admit(struct clients_entry *e, struct ops_op *op, const struct visit_command *command,
+	     struct err *err)
 {
 	beside_bind(e, op);
-	return visit_admit_beside(e, op, err);
-}
-
-void
-beside_admit_always(const struct clients_entry *e, struct ops_op *op)
-{
-	beside_bind(e, op);
-	ops_admit_always(op);
+	return visit_admit_beside(e, op, command, err);
 }
 
 void

@@ -2,8 +2,8 @@
  * Operations of one connection that run beside each other, each on a fiber of its own, where an
  * entry (serve/clients.h) has one at a time. They are in the registry as all others are
  * (serve/ops.h), with the entry's peer and person. An operation is all zero before its first use.
- * The caller ends it by ops_end(), ops_leave() and beside_leave() before the connection's entry
- * leaves the list.
+ * The caller ends it by visit_op_end(), ops_leave() and beside_leave() before the entry of the
+ * connection leaves the list.
  *
  * Threading: on the connection's loop.
  */
@@ -23,10 +23,8 @@ MUST_USE bool beside_enter(struct clients_entry *e, size_t count);
 void beside_leave(struct clients_entry *e);
 
 /* As visit_admit(), for an operation that beside_enter() has let in. */
-MUST_USE enum status beside_admit(struct clients_entry *e, struct ops_op *op, struct err *err);
-
-/* As visit_admit_always(), likewise. */
-void beside_admit_always(const struct clients_entry *e, struct ops_op *op);
+MUST_USE enum status beside_admit(struct clients_entry *e, struct ops_op *op,
+				  const struct visit_command *command, struct err *err);
 
 /* As clients_op_begin(). */
 void beside_op_begin(struct clients_entry *e, struct ops_op *op, struct ops_door *door,

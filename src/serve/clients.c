@@ -236,14 +236,6 @@ clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *nam
 	ops_begin(&e->op);
 }
 
-void
-clients_op_end(struct clients_entry *e)
-{
-	ops_end(&e->op);
-	e->may.ask = NULL;
-	visitor_forget_former(&e->who);
-}
-
 /* The texts about a connection, which only its own fiber may read without a lock. */
 struct slow_texts {
 	char user[CLIENTS_USER_BYTES];

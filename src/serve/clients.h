@@ -154,12 +154,11 @@ void clients_set_user(struct clients_entry *e, struct str name, bool limited);
 void clients_leave(struct clients_entry *e);
 
 /*
- * Begins an operation, which was admitted. `on` and `on_more` are what it works on, "db" and
- * "collection". All texts outlive it.
+ * Begins an operation, which was admitted; visit_op_end() ends it. `on` and `on_more` are what it
+ * works on, "db" and "collection". All texts outlive it.
  */
 void clients_op_begin(struct clients_entry *e, struct ops_door *door, const char *name,
 		      struct str body, uint64_t began_ns, struct str on, struct str on_more);
-void clients_op_end(struct clients_entry *e);
 
 /*
  * ops_note_slow() for a command of a connection, with the connection's texts, on any thread that

@@ -113,8 +113,18 @@ ops_begin(struct ops_op *op)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static void
+ops_log_refusal(const struct ops_op *op, const struct ops_refusal *refusal)
+{
+	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
+
+	if (refusal->on_more.len)
+		buf_printf(&on, "%.*s.%.*s", STR_ARG(refusal->on), STR_ARG(refusal->on_more));
+	audit_refused(&refusal->by, op->name, on.len ? buf_str(&on) : refusal->on, refusal->status);
+}
+
 void
-ops_end(struct ops_op *op)
+ops_end(struct ops_op *op, const struct ops_refusal *refusal)
 {
 	struct ops_list *l = ops_list_of(atomic_load_explicit(&op->id, memory_order_relaxed));
 
@@ -128,6 +138,8 @@ ops_end(struct ops_op *op)
 	atomic_store_explicit(&op->id, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->killed, false, memory_order_relaxed);
 	pthread_mutex_unlock(&l->lock);
+	if (refusal)
+		ops_log_refusal(op, refusal);
 }
 
 enum status

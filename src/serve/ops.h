@@ -26,6 +26,7 @@
 
 #include <pthread.h>
 
+#include "access/audit.h"
 #include "access/limits.h"
 #include "base/log.h"
 #include "base/log_rate.h"
@@ -196,11 +197,20 @@ void ops_leave(struct ops_op *op);
  * used first.
  */
 void ops_begin(struct ops_op *op);
+/* What an operation wanted that its person has no right to, for the log. Texts are the caller's. */
+struct ops_refusal {
+	struct audit_by by;
+	struct str on, on_more; /* a path; or "db" and "collection" */
+	const char *status;     /* how the door's protocol calls the refusal: "401" */
+};
+
 /*
  * Takes it out. When this has returned, no thread reads the entry or signals it, so a killOp that
- * comes late does not end the next operation of the same connection.
+ * comes late does not end the next operation of the same connection. `refusal` is NULL unless the
+ * operation was refused for want of rights: then this writes the line of the audit log, so that no
+ * door ends an operation without saying so.
  */
-void ops_end(struct ops_op *op);
+void ops_end(struct ops_op *op, const struct ops_refusal *refusal);
 
 /*
  * Tells who it is that the operation runs for, where that is known only after it has begun. The

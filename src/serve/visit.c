@@ -209,8 +209,22 @@ visit_follow(struct clients_entry *e)
 
 /* ---- Commands ---- */
 
-enum status
-visit_admit_beside(struct clients_entry *e, struct ops_op *op, struct err *err)
+static const char *
+visit_word(const char *word)
+{
+	return word ? word : "Unauthorized";
+}
+
+static void
+visit_log_refusal(const struct clients_entry *e, struct str name, struct str on, const char *word)
+{
+	const struct audit_by by = visit_audit_by(e);
+
+	audit_refused(&by, name, on, visit_word(word));
+}
+
+static enum status
+visit_ask_limits(struct clients_entry *e, struct ops_op *op, struct err *err)
 {
 	if (e->op.session && !net_session_may_begin(e->op.session))
 		return err_set(err, STATUS_CANCELLED, "the server stops");
@@ -218,18 +232,47 @@ visit_admit_beside(struct clients_entry *e, struct ops_op *op, struct err *err)
 }
 
 enum status
-visit_admit(struct clients_entry *e, struct err *err)
+visit_admit_beside(struct clients_entry *e, struct ops_op *op, const struct visit_command *command,
+		   struct err *err)
 {
-	if (visit_follow(e) != STATUS_OK)
-		return err_set(err, STATUS_CANCELLED, "the person has gone");
-	return visit_admit_beside(e, &e->op, err);
+	if (command->always)
+		ops_admit_always(op);
+	else
+		TRY(visit_ask_limits(e, op, err));
+	if (command->is_open || e->who.authenticated)
+		return STATUS_OK;
+	visit_log_refusal(e, command->name, STR(""), e->clients->rules.no_login);
+	return err_set(err, STATUS_UNAUTHORIZED, "nobody has logged in");
 }
 
 enum status
-visit_admit_always(struct clients_entry *e)
+visit_admit(struct clients_entry *e, const struct visit_command *command, struct err *err)
 {
-	ops_admit_always(&e->op);
-	return visit_follow(e);
+	if (visit_follow(e) != STATUS_OK)
+		return err_set(err, STATUS_CANCELLED, "the person has gone");
+	return visit_admit_beside(e, &e->op, command, err);
+}
+
+void
+visit_op_end(struct clients_entry *e, struct ops_op *op, const struct visit_refused *refused)
+{
+	const char *status = visit_word(e->clients->rules.no_right);
+
+	ops_end(op, refused ? &(struct ops_refusal){ .by = visit_audit_by(e),
+						     .on = refused->on,
+						     .on_more = refused->on_more,
+						     .status = status }
+			    : NULL);
+	if (op != &e->op)
+		return;
+	e->may.ask = NULL;
+	visitor_forget_former(&e->who);
+}
+
+void
+visit_refuse(const struct clients_entry *e, struct str name, struct str on)
+{
+	visit_log_refusal(e, name, on, e->clients->rules.no_right);
 }
 
 /* ---- Commands that wait ---- */

@@ -4,7 +4,7 @@
  *
  * A door gives its struct visit_rules with its list of connections: what it makes of a person's
  * roles, and nothing else. Whoever is removed, or gets other roles or another password, is treated
- * so at the next command, since a command is admitted by visit_admit() or visit_admit_always(),
+ * so at the next command, since a command is admitted by visit_admit() or visit_admit_beside(),
  * which look the person up when people have changed (access/follow.h): one load while they have
  * not. ops_begin() asserts that its operation was admitted.
  *
@@ -29,6 +29,9 @@ struct visit_rules {
 	struct str own;   /* the door of passwords of its own (struct auth_client); empty: none */
 	/* A name for others to see of a connection on which nobody has logged in; may be empty. */
 	struct str nobody;
+	/* How audit lines call what is refused: NULL for both is "Unauthorized". */
+	const char *no_login; /* for want of a login */
+	const char *no_right;
 
 	struct kv_store *store;
 	struct settings_live *live;     /* who may log in */
@@ -89,18 +92,42 @@ struct auth_client visit_auth(const struct clients_entry *e);
 
 /* ---- Commands ---- */
 
+/* What asks to be admitted. */
+struct visit_command {
+	struct str name; /* for the log */
+	bool is_open;    /* it is for those, too, who have not logged in */
+	bool always;     /* no limit refuses it, and no stop (ops_admit_always()) */
+};
+
 /*
  * Asks for one command of the connection, before clients_op_begin(): looks up who asks for it, if
- * people have changed, and asks the limits (ops_admit()). STATUS_CANCELLED, explained: the
- * connection ends with its person, or the process stops and no further command begins. When all
- * commands that came together are answered, clients_leave() has to be called.
+ * people have changed, and asks the limits (ops_admit()). STATUS_UNAUTHORIZED, explained: nobody
+ * has logged in, and the audit log tells so. STATUS_CANCELLED, explained: the connection ends with
+ * its person, or the process stops and no further command begins. When all commands that came
+ * together are answered, clients_leave() has to be called.
  */
-MUST_USE enum status visit_admit(struct clients_entry *e, struct err *err);
-/* The same for one that no limit refuses (ops_admit_always()). STATUS_CANCELLED as above. */
-MUST_USE enum status visit_admit_always(struct clients_entry *e);
-/* Asks the limits alone, for an operation beside the entry's own (serve/beside.h). */
+MUST_USE enum status visit_admit(struct clients_entry *e, const struct visit_command *command,
+				 struct err *err);
+/* The same for an operation beside the entry's own (serve/beside.h), without looking anybody up. */
 MUST_USE enum status visit_admit_beside(struct clients_entry *e, struct ops_op *op,
-					struct err *err);
+					const struct visit_command *command, struct err *err);
+
+/* What a command wanted to work on that its person has no right to: "db", "collection". */
+struct visit_refused {
+	struct str on, on_more;
+};
+
+/*
+ * Ends an operation that clients_op_begin() or beside_op_begin() has begun. `refused` is NULL
+ * unless its person has no right to it: then the audit log tells so.
+ */
+void visit_op_end(struct clients_entry *e, struct ops_op *op, const struct visit_refused *refused);
+
+/*
+ * Writes to the audit log that the person has no right to a command. For one of several that are an
+ * operation together, such as a pipeline's or a script's: others are told of by visit_op_end().
+ */
+void visit_refuse(const struct clients_entry *e, struct str name, struct str on);
 
 /*
  * Looks the person up if people have changed: of a connection that gets something unasked, and of a
@@ -108,7 +135,7 @@ MUST_USE enum status visit_admit_beside(struct clients_entry *e, struct ops_op *
  */
 MUST_USE enum status visit_follow(struct clients_entry *e);
 
-/* ---- Commands that wait: between clients_op_begin() and clients_op_end() ---- */
+/* ---- Commands that wait: between clients_op_begin() and visit_op_end() ---- */
 
 /*
  * Says how visit_check_waiting() finds out, when people have changed, whether the person may still

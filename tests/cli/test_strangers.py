@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who has not logged in, at every door with connections: requests have to be short."""
+"""Who has not logged in, and who has no right, at every door with connections: requests have to be short, and each
+refusal is one line of the log."""
 
 import base64
 import re
@@ -8,14 +9,15 @@ import struct
 import urllib.request
 import zlib
 
-from cql_wire import AUTH_RESPONSE, OPTIONS, SUPPORTED, Connection
+from cql_wire import AUTH_RESPONSE, OPTIONS, QUERY, SUPPORTED, Connection, error_of
 from harness import QUICK, Server, contains, equal, main, test
 from mongo import OP_COMPRESSED, OP_MSG, Client as Mongo
-from resp import Client as Redis
+from resp import Client as Redis, Error
 
 STRANGER = 65536  # a quarter of NET_STRANGER_BYTES
 LIMIT = "no more than 65536 bytes, a quarter of the limit NET_STRANGER_BYTES"
 ROOT = {"Authorization": "Basic " + base64.b64encode(b"root:secret").decode()}
+ANN = {"Authorization": "Basic " + base64.b64encode(b"ann:apple").decode()}
 
 
 class Rows:
@@ -63,12 +65,21 @@ class Doors(Server):
                          env={"FROND_ADMIN": "root:secret"})
         log = self.read_log()
         self.ports = {door: int(re.search(rf"event={door} address=127\.0\.0\.1:(\d+)", log)[1]) for door in doors}
+        self.request("PUT", "/_users", headers=ROOT)
+        person = {"name": "ann", "type": "user", "password": "apple", "roles": ["redis:~mine +@all"]}
+        equal(self.request("PUT", "/_users/org.couchdb.user:ann", person, ROOT)[0], 201)
 
     def refused(self):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(urllib.request.Request(self.url + "/_node/_local/_prometheus", headers=ROOT)) as answer:
             found = re.search(r'frond_refusals_total\{limit="NET_STRANGER_BYTES"\} (\d+)', answer.read().decode())
         return int(found[1]) if found else 0
+
+    def lines(self):
+        """The refusals in the log: the door, the command, what it was on, how the door calls it, and who it was."""
+        return [found.groups() for found in re.finditer(
+            r'event=refused method=(\S+) path="(\S*)" status=(\S+) left_out=\d+ user="(\S*)" .*door=(\w+)',
+            self.read_log())]
 
 
 # ---- What is too long ----
@@ -157,6 +168,65 @@ def what_strangers_were_refused_is_counted_by_the_limit(cwd):
         before = server.refused()
         c.fails(c.LOGIN, bytes(STRANGER + 1))
         equal(server.refused(), before + 1)
+
+
+# ---- What there is no right to ----
+
+@test
+def a_command_of_one_who_has_not_logged_in_is_one_line(cwd):
+    with Doors(cwd) as server:
+        with Redis(server.ports["redis"]) as c:
+            equal(c.pipeline(("GET", "k"), ("NOSUCH",)), [Error("NOAUTH Authentication required.")] * 2)
+        with Mongo(server.ports["mongo"]) as c:
+            equal(c.fails({"find": "c"}, "shop")["code"], 13)
+        with Connection(server.ports["cql"]) as c:
+            c.start()
+            contains(c.error(QUERY, c.query_body("SELECT * FROM a.b"))[1], "expecting AUTH_RESPONSE")
+        with Rows(server.ports["rows"]) as c:
+            equal(c.fails(c.SCHEMAS), ("28000", "nobody has logged in"))
+        equal(server.request("GET", "/_all_dbs")[0], 401)
+        equal(server.lines(), [("GET", "", "NOAUTH", "", "redis"), ("NOSUCH", "", "NOAUTH", "", "redis"),
+                               ("find", "", "Unauthorized", "", "mongo"), ("QUERY", "", "Unauthorized", "", "cql"),
+                               ("SCHEMAS", "", "Unauthorized", "", "rows"), ("GET", "/_all_dbs", "401", "", "couch")])
+
+
+@test
+def a_command_without_the_right_is_one_line(cwd):
+    with Doors(cwd) as server:
+        with Redis(server.ports["redis"]) as c:
+            c("AUTH", "ann", "apple")
+            equal([str(one).split()[0] for one in c.pipeline(("GET", "mine"), ("GET", "theirs"), ("SET", "theirs", "v"))],
+                  ["None", "NOPERM", "NOPERM"])
+        with Mongo(server.ports["mongo"]).login("ann", "apple") as c:
+            equal(c.fails({"insert": "c", "documents": [{"x": 1}]}, "shop")["code"], 13)
+        with Connection(server.ports["cql"]) as c:
+            c.start()
+            c.login("ann", "apple")
+            equal(c.code("CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"),
+                  0x2100)
+        with Rows(server.ports["rows"]).login("ann", "apple") as c:
+            equal(c.fails(c.SCHEMA_CREATE, struct.pack(">H", 4) + b"shop")[0], "42501")
+        equal(server.request("PUT", "/shop", headers=ANN)[0], 401)
+        equal(server.lines(), [("get", "theirs", "NOPERM", "ann", "redis"), ("set", "theirs", "NOPERM", "ann", "redis"),
+                               ("insert", "shop.c", "Unauthorized", "ann", "mongo"),
+                               ("QUERY", "shop", "Unauthorized", "ann", "cql"),
+                               ("SCHEMA_CREATE", "shop", "Unauthorized", "ann", "rows"),
+                               ("PUT", "/shop", "401", "ann", "couch")])
+
+
+@test
+def a_login_that_fails_has_a_line_of_its_own_and_no_other(cwd):
+    with Doors(cwd) as server:
+        with Redis(server.ports["redis"]) as c:
+            c.error("AUTH", "ann", "pear")
+        with Connection(server.ports["cql"]) as c:
+            c.start()
+            c.login("ann", "pear")
+        with Rows(server.ports["rows"]) as c:
+            c.login("ann", "pear")
+        server.request("GET", "/_all_dbs", headers={"Authorization": "Basic " + base64.b64encode(b"ann:pear").decode()})
+        equal(len(re.findall('event=login_refused name="ann"', server.read_log())), 4)
+        equal(server.lines(), [])
 
 
 main()

@@ -21,6 +21,8 @@ enum {
 	NEVER_MS = 60 * 1000, /* a signal that was lost makes the test fail, and not hang */
 };
 
+static const struct visit_command anybody = { .is_open = true };
+
 static struct clients all;
 
 /* A door's struct for a connection. */
@@ -144,9 +146,9 @@ OPS_DOOR(door, "clients", classes, LOG_LEVEL_INFO, clients_end_op_of);
 static void
 do_nothing(struct clients_entry *e)
 {
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "ping", STR(""), 0, STR(""), STR(""));
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 }
 
 static void
@@ -160,22 +162,22 @@ no_command_begins_once_the_process_stops(void **state)
 	(void)state;
 	event_init(&session.stopping);
 	e->op.session = &session;
-	assert_int_equal(visit_admit(e, &err), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_OK);
 	clients_leave(e);
 	/* What was begun before goes on, once for each beginning. */
 	net_session_begin_request(&session);
 	net_session_begin_request(&session);
 	event_set(&session.stopping);
-	assert_int_equal(visit_admit(e, &err), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_OK);
 	assert_true(beside_enter(e, 1));
-	assert_int_equal(beside_admit(e, &beside, &err), STATUS_OK);
-	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
-	assert_int_equal(beside_admit(e, &beside, &err), STATUS_CANCELLED);
+	assert_int_equal(beside_admit(e, &beside, &anybody, &err), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_CANCELLED);
+	assert_int_equal(beside_admit(e, &beside, &anybody, &err), STATUS_CANCELLED);
 	assert_string_equal(err.text, "the server stops");
 	/* A beginning that became no request is none of the next one's. */
 	net_session_begin_request(&session);
 	clients_leave(e);
-	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_CANCELLED);
 	ops_leave(&beside);
 	beside_leave(e);
 	clients_leave(e);
@@ -289,7 +291,7 @@ operations_and_idle_connections_are_seen(void **state)
 	struct viewed seen = { .ops = 0 };
 
 	(void)state;
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	clients_each_op(NULL, view, &seen);
 	assert_int_equal(seen.ops, 1);
@@ -298,7 +300,7 @@ operations_and_idle_connections_are_seen(void **state)
 	clients_each_op(&all, view, &seen);
 	assert_int_equal(seen.ops, 2);
 	assert_int_equal(seen.idle, COUNT - 1);
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 	seen = (struct viewed){ .ops = 0 };
 	clients_each_op(&all, view, &seen);
 	assert_int_equal(seen.ops, 0);
@@ -315,7 +317,7 @@ an_operation_is_ended_by_its_number(void **state)
 
 	(void)state;
 	clients_set_user(e, STR("bob"), true);
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "find", STR("{find: 1}"), 7, STR("db"), STR("c"));
 	op = e->op.id;
 	assert_ptr_equal(e->op.peer, e->peer);
@@ -329,16 +331,16 @@ an_operation_is_ended_by_its_number(void **state)
 	assert_true(wanted_is_ended(&e->op) && event_is_set(wake));
 	assert_int_equal(clients_wait_end(e), 0);
 	assert_null(clients_wait_begin(e)); /* what has ended waits for nothing more */
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 	/* The next one has another number, and nobody has ended it. */
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "hello", STR(""), 8, STR("admin"), STR(""));
 	assert_int_not_equal(e->op.id, op);
 	asked = false;
 	clients_end_op(op, is_named_anna, &asked);
 	assert_false(asked);
 	assert_false(wanted_is_ended(&e->op));
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 }
 
 /* ---- Threads ---- */
@@ -353,13 +355,13 @@ come_and_go(void *arg)
 
 		client_begin(&c, "thread");
 		clients_set_user(&c.entry, STR("somebody"), true);
-		assert_int_equal(visit_admit(&c.entry, NULL), STATUS_OK);
+		assert_int_equal(visit_admit(&c.entry, &anybody, NULL), STATUS_OK);
 		clients_op_begin(&c.entry, &door, "wait", STR(""), i, STR("db"), STR("c"));
 		wake = clients_wait_begin(&c.entry);
 		if (wake && !event_wait(wake, clock_after_ms(NEVER_MS)))
 			*(bool *)arg = true;
 		(void)clients_wait_end(&c.entry);
-		clients_op_end(&c.entry);
+		visit_op_end(&c.entry, &c.entry.op, NULL);
 		client_end(&c);
 	}
 	return NULL;

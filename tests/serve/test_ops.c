@@ -90,13 +90,13 @@ operations_of_all_doors_are_seen_while_they_run(void **state)
 	ops_each(see, &seen);
 	assert_true(seen.has_user);
 	assert_int_not_equal(a.op.id, b.op.id);
-	ops_end(&a.op);
+	ops_end(&a.op, NULL);
 	assert_int_equal(a.op.id, 0);
 	seen = (struct seen){ .count = 0 };
 	ops_each(see, &seen);
 	assert_int_equal(seen.count, 1);
 	assert_true(seen.has[1]);
-	ops_end(&b.op);
+	ops_end(&b.op, NULL);
 }
 
 static bool
@@ -123,10 +123,10 @@ only_what_may_be_ended_is_ended(void **state)
 	assert_true(ops_end_one(id, allow, &allowed));
 	assert_true(event_is_set(&a.ended));
 	assert_false(event_is_set(&b.ended));
-	ops_end(&a.op);
+	ops_end(&a.op, NULL);
 	assert_false(ops_end_one(id, allow, &allowed));
 	assert_false(ops_end_one(0, allow, &allowed));
-	ops_end(&b.op);
+	ops_end(&b.op, NULL);
 }
 
 /* ---- What was slow ---- */
@@ -340,7 +340,7 @@ work_and_be_ended(void *arg)
 		(void)!ops_set_user(&w.op, STR("anna"), false, NULL);
 		if (!event_wait(&w.ended, clock_after_ms(NEVER_MS)))
 			*(bool *)arg = true;
-		ops_end(&w.op);
+		ops_end(&w.op, NULL);
 	}
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -26,7 +27,11 @@ enum {
 	ROUNDS = 10,        /* of a password */
 	LONG_BYTES = 50000, /* of a role */
 	BUDGET_BYTES = 1024 * 1024,
+	LOG_BYTES = 64 * 1024,
 };
+
+static const struct visit_command anybody = { .is_open = true };
+static const struct visit_command always = { .is_open = true, .always = true };
 
 /* A door's struct for a connection. */
 struct client {
@@ -51,6 +56,10 @@ struct fixture {
 };
 
 /* ---- The door ---- */
+
+static const char *const classes[] = { "any" };
+
+OPS_DOOR(door, "visits", classes, LOG_LEVEL_INFO, clients_end_op_of);
 
 static enum status
 client_know(struct clients_entry *e, const struct visitor_found *found, struct err *err)
@@ -223,7 +232,7 @@ admit(struct clients_entry *e)
 {
 	struct err err = { 0 };
 
-	if (visit_admit(e, &err) != STATUS_OK)
+	if (visit_admit(e, &anybody, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
 	clients_leave(e);
 }
@@ -254,7 +263,7 @@ each_command_is_of_the_person_as_now(void **state)
 	assert_true(visit_is_current(e));
 	assert_int_equal(e->followed, people_news_count(f->news));
 	change(f, "apple", "guest");
-	assert_int_equal(visit_admit_always(e), STATUS_OK);
+	assert_int_equal(visit_admit(e, &always, NULL), STATUS_OK);
 	clients_leave(e);
 	assert_true(str_eq(c->role, STR("guest")));
 	/* Another password: whoever gave the old one is nobody now. */
@@ -267,6 +276,111 @@ each_command_is_of_the_person_as_now(void **state)
 	log_in(e);
 	visit_reset(e);
 	assert_string_equal(e->user, "nobody");
+}
+
+/* The log goes to a file from here on, whose lines refusals_end() counts. */
+static int log_before, log_file;
+
+static void
+refusals_begin(void)
+{
+	char path[] = "/tmp/frond-visit-XXXXXX";
+
+	log_file = mkstemp(path);
+	assert_true(log_file >= 0);
+	(void)unlink(path);
+	(void)fflush(stderr);
+	log_before = dup(STDERR_FILENO);
+	assert_int_equal(dup2(log_file, STDERR_FILENO), STDERR_FILENO);
+}
+
+/* Each refusal has this in its line; returns how many there are. */
+static size_t
+refusals_end(const char *expected)
+{
+	static char text[LOG_BYTES];
+	size_t count = 0;
+	ssize_t n;
+
+	(void)fflush(stderr);
+	n = pread(log_file, text, sizeof(text) - 1, 0);
+	assert_int_equal(dup2(log_before, STDERR_FILENO), STDERR_FILENO);
+	(void)close(log_before);
+	(void)close(log_file);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	for (char *at = text; (at = strstr(at, "event=refused")); at++) {
+		assert_non_null(strstr(at, expected));
+		count++;
+	}
+	return count;
+}
+
+static void
+what_is_for_those_who_have_logged_in_is_refused_to_others_in_one_line(void **state)
+{
+	const struct visit_command find = { .name = STR("find") };
+	const struct visit_command abort = { .name = STR("abort"), .always = true };
+	struct fixture *f = *state;
+	struct clients_entry *e;
+	struct err err = { 0 };
+
+	f->rules.no_login = "NOAUTH";
+	e = begin(f);
+	refusals_begin();
+	assert_int_equal(visit_admit(e, &find, &err), STATUS_UNAUTHORIZED);
+	assert_string_equal(err.text, "nobody has logged in");
+	clients_leave(e);
+	assert_int_equal(refusals_end("method=find path=\"\" status=NOAUTH left_out=0 user=\"\""),
+			 1);
+	refusals_begin();
+	assert_int_equal(visit_admit(e, &abort, NULL), STATUS_UNAUTHORIZED);
+	admit(e);
+	assert_int_equal(refusals_end("method=abort"), 1);
+	change(f, "apple", "cook");
+	log_in(e);
+	refusals_begin();
+	assert_int_equal(visit_admit(e, &find, &err), STATUS_OK);
+	clients_leave(e);
+	/* The person is gone, and nobody has logged in again. */
+	change(f, NULL, "");
+	assert_int_equal(visit_admit(e, &find, &err), STATUS_UNAUTHORIZED);
+	clients_leave(e);
+	assert_int_equal(refusals_end("method=find"), 1);
+}
+
+static void
+an_operation_that_its_person_has_no_right_to_ends_with_one_line(void **state)
+{
+	const struct visit_refused refused = { STR("shop"), STR("books") },
+				   at = { STR("shop"), STR("") };
+	struct fixture *f = *state;
+	struct clients_entry *e = begin(f);
+	struct ops_op beside = { 0 };
+
+	change(f, "apple", "cook");
+	log_in(e);
+	for (size_t i = 0; i < 2; i++) {
+		refusals_begin();
+		assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
+		clients_op_begin(e, &door, "find", STR(""), 0, STR(""), STR(""));
+		visit_op_end(e, &e->op, i ? &refused : NULL);
+		clients_leave(e);
+		assert_int_equal(refusals_end("method=find path=\"shop.books\" status=Unauthorized "
+					      "left_out=0 user=\"jan\""),
+				 i);
+	}
+	refusals_begin();
+	assert_true(beside_enter(e, 1));
+	assert_int_equal(beside_admit(e, &beside, &anybody, NULL), STATUS_OK);
+	beside_op_begin(e, &beside, &door, "count", 0);
+	visit_op_end(e, &beside, &at);
+	ops_leave(&beside);
+	beside_leave(e);
+	assert_int_equal(refusals_end("method=count path=\"shop\" status=Unauthorized"), 1);
+	refusals_begin();
+	visit_refuse(e, STR("sort"), STR("weights"));
+	assert_int_equal(refusals_end("method=sort path=\"weights\" status=Unauthorized"), 1);
 }
 
 static void
@@ -338,11 +452,11 @@ a_connection_ends_with_its_person_or_rights_if_its_door_wants_that(void **state)
 	assert_int_equal(c->changes, 1);
 	c->changes_end = true;
 	change(f, "apple", "cook");
-	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_CANCELLED);
 	assert_string_equal(err.text, "the person has gone");
 	/* It may have been a wait below a command that found that: the next one finds it, too. */
 	c->changes_end = false;
-	assert_int_equal(visit_admit(e, &err), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &anybody, &err), STATUS_CANCELLED);
 	change(f, NULL, "");
 	assert_int_equal(visit_follow(e), STATUS_CANCELLED);
 }
@@ -362,7 +476,7 @@ a_door_looks_itself_what_nobody_may(void **state)
 	admit(e);
 	assert_int_equal(c->looks, 1);
 	c->nobodys_ends = e->who.undecided = true;
-	assert_int_equal(visit_admit_always(e), STATUS_CANCELLED);
+	assert_int_equal(visit_admit(e, &always, NULL), STATUS_CANCELLED);
 	clients_leave(e);
 	/* Somebody is never undecided. */
 	change(f, "apple", "cook");
@@ -384,7 +498,7 @@ the_person_stays_while_operations_run_beside(void **state)
 	assert_false(beside_enter(e, 1)); /* nobody has looked since the login */
 	admit(e);
 	assert_true(beside_enter(e, 2));
-	assert_int_equal(beside_admit(e, &op, NULL), STATUS_OK);
+	assert_int_equal(beside_admit(e, &op, &anybody, NULL), STATUS_OK);
 	change(f, "apple", "waiter");
 	assert_false(beside_enter(e, 1));
 	admit(e);
@@ -432,10 +546,6 @@ what_is_kept_of_a_person_counts_in_the_memory_of_all(void **state)
 	net_memory_part_init(&e->person, NULL, false);
 }
 
-static const char *const classes[] = { "any" };
-
-OPS_DOOR(door, "visits", classes, LOG_LEVEL_INFO, clients_end_op_of);
-
 static enum status
 may_as_cook(void *arg)
 {
@@ -454,7 +564,7 @@ a_command_that_waits_asks_what_its_person_may_now(void **state)
 	e->op.session = &session;
 	change(f, "apple", "cook");
 	log_in(e);
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "wait", STR(""), 0, STR(""), STR(""));
 	visit_may(e, may_as_cook, &f->client);
 	assert_int_equal(visit_check_waiting(e), STATUS_OK);
@@ -472,7 +582,7 @@ a_command_that_waits_asks_what_its_person_may_now(void **state)
 	change(f, NULL, "");
 	assert_int_equal(visit_check_waiting(e), STATUS_UNAUTHORIZED);
 	visit_may(e, may_as_cook, &f->client);
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 	assert_null(e->may.ask);
 	event_set(&session.stopping);
 	assert_int_equal(visit_check_waiting(e), STATUS_CANCELLED);
@@ -495,7 +605,7 @@ begin_work(struct fixture *f, struct task *task, struct net_session *session)
 	e->op.session = session;
 	change(f, "apple", "cook");
 	log_in(e);
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	clients_op_begin(e, &door, "wait", STR(""), 0, STR(""), STR(""));
 }
 
@@ -504,7 +614,7 @@ end_work(struct fixture *f)
 {
 	struct clients_entry *e = &f->client.entry;
 
-	clients_op_end(e);
+	visit_op_end(e, &e->op, NULL);
 	assert_int_equal(step_ask_waiting(), STATUS_OK);
 	assert_int_equal(e->who.former_count, 0);
 	e->op.session = NULL;
@@ -566,7 +676,7 @@ what_points_to_a_person_lasts_as_long_as_the_command(void **state)
 	change(f, "apple", "waiter");
 	assert_int_equal(step_ask_waiting(), STATUS_CANCELLED);
 	end_work(f);
-	assert_int_equal(visit_admit(e, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(e, &anybody, NULL), STATUS_OK);
 	assert_true(str_eq(f->client.role, STR("waiter")));
 }
 
@@ -577,6 +687,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_command_is_of_the_person_as_now),
+		TEST(what_is_for_those_who_have_logged_in_is_refused_to_others_in_one_line),
+		TEST(an_operation_that_its_person_has_no_right_to_ends_with_one_line),
 		TEST(what_cannot_be_told_stays_and_is_asked_again),
 		TEST(what_others_give_is_asked_for_though_the_person_is_the_same),
 		TEST(a_connection_ends_with_its_person_or_rights_if_its_door_wants_that),

@@ -16,6 +16,8 @@ enum {
 	SLICES = 3, /* that a client who has sent its end still gets */
 };
 
+static const struct visit_command anybody = { .is_open = true };
+
 /* A client's connection, as far as work asks it. */
 struct client {
 	struct net_conn conn;
@@ -48,7 +50,7 @@ client_begin(struct client *c)
 static void
 op_begin(struct client *c)
 {
-	assert_int_equal(visit_admit(&c->entry, NULL), STATUS_OK);
+	assert_int_equal(visit_admit(&c->entry, &anybody, NULL), STATUS_OK);
 	clients_op_begin(&c->entry, &door, "work", STR(""), 0, STR(""), STR(""));
 }
 
@@ -128,7 +130,7 @@ test_client_leaves(void)
 		assert_int_equal(step_ask(), STATUS_OK);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
 	assert_int_equal(wanted_check(&c.entry.op), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	/* Nobody is asked behind it. */
 	assert_int_equal(step_ask(), STATUS_OK);
 	client_end(&c);
@@ -136,7 +138,7 @@ test_client_leaves(void)
 	op_begin(&c);
 	client_is_lost(&c);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	client_end(&c);
 }
 
@@ -159,12 +161,12 @@ test_lasting(void)
 	assert_int_equal(step_ask(), STATUS_OK);
 	event_set(&c.session.stopping);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	/* The next one does not last by itself. */
 	event_init(&c.session.stopping);
 	op_begin(&c);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	client_end(&c);
 	client_begin(&c);
 	op_begin(&c);
@@ -172,7 +174,7 @@ test_lasting(void)
 	c.entry.op.until_ns = 1;
 	kill_op(&c);
 	assert_int_equal(step_ask(), STATUS_OK);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	client_end(&c);
 }
 
@@ -193,14 +195,14 @@ test_ended(void)
 	kill_op(&c);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
 	assert_int_equal(wanted_check(&c.entry.op), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	assert_int_equal(wanted_check(&c.entry.op), STATUS_OK);
 	op_begin(&c);
 	assert_int_equal(step_ask(), STATUS_OK);
 	c.entry.op.until_ns = clock_mono_ns();
 	assert_int_equal(step_ask(), STATUS_TIMEOUT);
 	assert_int_equal(wanted_check_waiting(&c.entry.op), STATUS_TIMEOUT);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	assert_int_equal(wanted_check_waiting(&c.entry.op), STATUS_OK);
 	op_begin(&c);
 	event_set(&c.session.stopping);
@@ -208,7 +210,7 @@ test_ended(void)
 	assert_int_equal(wanted_check_waiting(&c.entry.op), STATUS_CANCELLED);
 	clients_signal(&c.entry, ENDS);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
-	clients_op_end(&c.entry);
+	visit_op_end(&c.entry, &c.entry.op, NULL);
 	client_end(&c);
 }
 
@@ -252,7 +254,7 @@ test_group(void)
 	event_init(&b.session.lost);
 	assert_int_equal(step_ask(), STATUS_CANCELLED);
 	assert_ptr_equal(wanted_work_for(&a.entry.op), &a.entry.op);
-	clients_op_end(&a.entry);
+	visit_op_end(&a.entry, &a.entry.op, NULL);
 	client_end(&a);
 	client_end(&b);
 }

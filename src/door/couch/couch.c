@@ -408,17 +408,24 @@ couch_handle_metrics(struct http_exchange *x, void *arg)
 		http_abort(x);
 }
 
-/* Writes nothing where an earlier line of the request tells why it is refused. */
+/*
+ * The operation ends before a failure is answered: whoever reads the answer finds its line in the
+ * log. There is none where an earlier one of the request tells why it is refused.
+ */
 static void
-couch_audit_failure(struct couch_req *r, enum status status)
+couch_end_op(struct couch_req *r, enum status status)
 {
 	int code = status == STATUS_OK ? 0 : couch_fail_answer(status, &r->fail).code;
-	struct audit_by by;
+	struct ops_refusal refusal;
 
-	if (r->audited || (code != 401 && code != 403))
+	if (r->audited || (code != 401 && code != 403)) {
+		ops_end(&r->op, NULL);
 		return;
-	by = couch_audit_by(r);
-	audit_refused(&by, http_method(r->x), http_path(r->x), code == 401 ? "401" : "403");
+	}
+	refusal = (struct ops_refusal){ .by = couch_audit_by(r),
+					.on = http_path(r->x),
+					.status = code == 401 ? "401" : "403" };
+	ops_end(&r->op, &refusal);
 }
 
 /* True if an exchange that has failed cannot be answered. */
@@ -456,7 +463,7 @@ couch_handle(struct http_exchange *x, void *couch)
 	couch_req_init(&r, x, couch);
 	couch_meter_begin(&r);
 	status = couch_serve(&r);
-	couch_audit_failure(&r, status);
+	couch_end_op(&r, status);
 	couch_drop_begun(&r);
 	catalog_db_unref(r.db);
 	couch_validators_unref(r.validators);

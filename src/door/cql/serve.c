@@ -339,17 +339,6 @@ count_request(struct cql_request *r, enum status status)
 					     .keep = OPS_SLOW_KEPT });
 }
 
-static void
-audit_refusal(const struct cql_request *r, const struct opcode *opcode)
-{
-	const struct audit_by by = visit_audit_by(&r->client->entry);
-	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
-
-	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->keyspace), r->table.len ? "." : "",
-		   STR_ARG(r->table));
-	audit_refused(&by, str_from_cstr(opcode->name), buf_str(&on), "Unauthorized");
-}
-
 /* The status of a request whose answer found no room. */
 static enum status
 check_answer(struct cql_request *r)
@@ -464,16 +453,16 @@ begin_op(struct cql_request *r, const struct opcode *opcode)
 static enum status
 run_request(struct cql_request *r, const struct opcode *opcode, const struct frame_in *in)
 {
+	struct visit_refused refused;
 	enum status status;
 
 	begin_op(r, opcode);
 	status = run_attempts(r, in);
 	if (!r->again)
 		count_request(r, status);
-	if (r->flight)
-		ops_end(r->op);
-	else
-		clients_op_end(&r->client->entry);
+	refused = (struct visit_refused){ .on = r->keyspace, .on_more = r->table };
+	visit_op_end(&r->client->entry, r->op,
+		     r->q.code == CQL_CODE_UNAUTHORIZED ? &refused : NULL);
 	return status;
 }
 
@@ -489,11 +478,6 @@ check_order(struct cql_request *r, const struct opcode *opcode)
 		return request_fail(r, CQL_CODE_PROTOCOL,
 				    "Unexpected message %s, expecting STARTUP or OPTIONS",
 				    opcode->name);
-	if (!c->entry.who.authenticated && !opcode->before_login) {
-		audit_refusal(r, opcode);
-		return request_fail(r, CQL_CODE_PROTOCOL,
-				    "Unexpected message %s, expecting AUTH_RESPONSE", opcode->name);
-	}
 	return STATUS_OK;
 }
 
@@ -505,17 +489,20 @@ static enum status
 statement_admit(struct cql_request *r, const struct opcode *opcode)
 {
 	struct clients_entry *entry = &r->client->entry;
-	enum status status;
+	bool begins = opcode && opcode->before_startup;
+	const struct visit_command asked = {
+		.name = opcode ? str_from_cstr(opcode->name) : STR(""),
+		.is_open = !opcode || opcode->before_login || !r->client->started,
+		/* One that runs again was admitted before, but perhaps by another operation. */
+		.always = begins || r->admitted,
+	};
+	enum status status = r->flight ? beside_admit(entry, r->op, &asked, &r->err)
+				       : visit_admit(entry, &asked, &r->err);
 
-	/* A request that runs again was admitted before, but perhaps by another operation. */
-	if (r->admitted || (opcode && opcode->before_startup)) {
-		if (!r->flight)
-			return visit_admit_always(entry);
-		beside_admit_always(entry, r->op);
-		return STATUS_OK;
-	}
-	r->admitted = true;
-	status = r->flight ? beside_admit(entry, r->op, &r->err) : visit_admit(entry, &r->err);
+	r->admitted |= !begins;
+	if (status == STATUS_UNAUTHORIZED)
+		return request_fail(r, CQL_CODE_PROTOCOL,
+				    "Unexpected message %s, expecting AUTH_RESPONSE", opcode->name);
 	if (status != STATUS_OK)
 		r->q.code = CQL_CODE_OVERLOADED;
 	return status;
@@ -526,15 +513,11 @@ serve_body(struct cql_request *r, struct str body)
 {
 	const struct opcode *opcode = opcode_find(r->header.opcode);
 	struct frame_in in = frame_in_of(body);
-	enum status status;
 
 	TRY(statement_admit(r, opcode));
 	TRY(check_order(r, opcode));
 	skip_payload(&r->header, &in);
-	status = run_request(r, opcode, &in);
-	if (r->q.code == CQL_CODE_UNAUTHORIZED)
-		audit_refusal(r, opcode);
-	return status;
+	return run_request(r, opcode, &in);
 }
 
 /* ---- Traces ---- */

@@ -24,6 +24,8 @@ enum {
 	SLOW_BYTES = 160,                   /* of what is said of a slow command */
 };
 
+#define REQUIRES_LOGIN "Command %s requires authentication"
+
 METRIC_COUNTER(commands, "frond_mongo_commands_total", METRIC_NUMBER,
 	       "Commands of MongoDB's door, those that failed included.");
 METRIC_COUNTER(failures, "frond_mongo_failures_total", METRIC_NUMBER,
@@ -214,8 +216,7 @@ check_login(struct call *c)
 {
 	if (c->client->entry.who.authenticated || c->command->flags & COMMAND_NO_AUTH)
 		return STATUS_OK;
-	return call_fail(c, MONGO_UNAUTHORIZED, "Command %s requires authentication",
-			 c->command->name);
+	return call_fail(c, MONGO_UNAUTHORIZED, REQUIRES_LOGIN, c->command->name);
 }
 
 /* For visit_may(). */
@@ -250,6 +251,15 @@ begin_op(struct call *c)
 			 c->db, c->collection);
 	visit_may(entry, command_may, c);
 	set_time(c);
+}
+
+static void
+end_op(struct call *c)
+{
+	struct clients_entry *entry = &c->client->entry;
+	const struct visit_refused refused = { .on = c->db, .on_more = c->collection };
+
+	visit_op_end(entry, &entry->op, c->code == MONGO_UNAUTHORIZED ? &refused : NULL);
 }
 
 /* What the operation has ended by, in words. */
@@ -300,50 +310,29 @@ run_handler(struct call *c)
 			status = c->command->run(c);
 		while (call_runs_again(c, mark, &runs));
 	}
-	clients_op_end(&client->entry);
+	end_op(c);
 	count_call(c, status);
 	return explain_end(c, status);
-}
-
-static void
-audit_refusal(const struct call *c)
-{
-	const struct audit_by by = visit_audit_by(&c->client->entry);
-	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
-
-	buf_printf(&on, "%.*s%s%.*s", STR_ARG(c->db), c->collection.len ? "." : "",
-		   STR_ARG(c->collection));
-	audit_refused(&by, str_from_cstr(c->command->name), buf_str(&on), "Unauthorized");
-}
-
-static enum status
-run_permitted(struct call *c)
-{
-	enum status status;
-
-	TRY(check_login(c));
-	TRY(call_read_args(c));
-	TRY(api_check(c));
-	TRY(check_rights(c));
-	begin_op(c);
-	status = enter_command(c);
-	if (status != STATUS_OK) {
-		clients_op_end(&c->client->entry);
-		return explain_end(c, status);
-	}
-	status = run_handler(c);
-	snapshot_leave(c);
-	return txn_leave(c, status);
 }
 
 static enum status
 run_command(struct call *c)
 {
-	enum status status = run_permitted(c);
+	enum status status;
 
-	if (c->code == MONGO_UNAUTHORIZED)
-		audit_refusal(c);
-	return status;
+	TRY(call_read_args(c));
+	TRY(api_check(c));
+	begin_op(c);
+	status = command_may(c);
+	if (status == STATUS_OK)
+		status = enter_command(c);
+	if (status != STATUS_OK) {
+		end_op(c);
+		return explain_end(c, status);
+	}
+	status = run_handler(c);
+	snapshot_leave(c);
+	return txn_leave(c, status);
 }
 
 /*
@@ -544,22 +533,38 @@ refuse_for_limits(struct request *q, const struct err *err)
 	answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
 }
 
+static void
+refuse_stranger(struct request *q, const struct command *command)
+{
+	struct err err;
+
+	err_clear(&err);
+	err_set(&err, STATUS_UNAUTHORIZED, REQUIRES_LOGIN, command->name);
+	answer_begin(q, 0);
+	answer_failure(q, MONGO_UNAUTHORIZED, err.text);
+	answer_send(q, q->msg.flags & WIRE_MORE_TO_COME);
+}
+
 /*
  * A hello is never refused: drivers take that for a server that is not there, and drop all of their
  * connections to it.
  */
 static bool
-check_limits(struct request *q, const struct command *command)
+admit_command(struct request *q, const struct command *command)
 {
-	struct clients_entry *entry = &q->client->entry;
+	const struct visit_command asked = {
+		.name = command ? str_from_cstr(command->name) : STR(""),
+		.is_open = !command || command->flags & COMMAND_NO_AUTH,
+		.always = command && command->run == mongo_run_hello,
+	};
 	struct err err;
 	enum status status;
 
-	if (command && command->run == mongo_run_hello)
-		return visit_admit_always(entry) == STATUS_OK;
 	err_clear(&err);
-	status = visit_admit(entry, &err);
-	if (status != STATUS_OK)
+	status = visit_admit(&q->client->entry, &asked, &err);
+	if (status == STATUS_UNAUTHORIZED)
+		refuse_stranger(q, command);
+	else if (status != STATUS_OK && !asked.always)
 		refuse_for_limits(q, &err);
 	return status == STATUS_OK;
 }
@@ -581,7 +586,7 @@ serve_msg(struct request *q)
 	}
 	bson_iter_begin(&i, q->msg.body);
 	command = bson_iter_read(&i, &first) ? mongo_command_find(first.name) : NULL;
-	if (!check_limits(q, command))
+	if (!admit_command(q, command))
 		return;
 	if (command) {
 		serve_command(q, command);
@@ -610,8 +615,8 @@ serve_query(struct request *q, struct str message)
 	command = bson_iter_read(&i, &first) ? mongo_command_find(first.name) : NULL;
 	q->msg = (struct wire_msg){ .body = query.body };
 	if (command && command->run == mongo_run_hello) {
-		TRY(visit_admit_always(&q->client->entry));
-		serve_command(q, command);
+		if (admit_command(q, command))
+			serve_command(q, command);
 		return STATUS_OK;
 	}
 	answer_begin(q, 0);

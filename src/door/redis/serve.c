@@ -387,7 +387,7 @@ batch_run_units(struct batch *b)
 		job.done++;
 		job.blocked = false;
 	}
-	clients_op_end(&c->entry);
+	visit_op_end(&c->entry, &c->entry.op, NULL);
 	b->count = 0;
 	b->lanes = 0;
 	b->reads = true;
@@ -479,13 +479,21 @@ end_http(struct request_call *q)
 static bool
 check_admitted(struct request_call *q)
 {
+	const struct visit_command asked = {
+		.name = q->argv[0],
+		.is_open = q->command && q->command->flags & COMMAND_NO_AUTH,
+	};
 	char text[ERR_TEXT_BYTES + sizeof("ERR max requests: ")];
 	struct err err; /* written by a refusal */
 	enum status status;
 
-	status = visit_admit(&q->client->entry, &err);
+	status = visit_admit(&q->client->entry, &asked, &err);
 	if (status == STATUS_OK)
 		return true;
+	if (status == STATUS_UNAUTHORIZED) {
+		serve_refuse(q, "NOAUTH Authentication required.");
+		return false;
+	}
 	if (status == STATUS_CANCELLED) { /* the person has gone, or the process stops */
 		batch_run(q->batch);
 		q->client->end = CLIENT_ENDS;
@@ -584,15 +592,6 @@ refuse_denied(struct request_call *q, enum acl_denial denial, struct str object)
 			   "as arguments");
 }
 
-static void
-refuse_stranger(struct request_call *q)
-{
-	const struct audit_by by = visit_audit_by(&q->client->entry);
-
-	audit_refused(&by, q->argv[0], STR(""), "NOAUTH");
-	serve_refuse(q, "NOAUTH Authentication required.");
-}
-
 static bool
 check_rights(struct request_call *q)
 {
@@ -602,10 +601,6 @@ check_rights(struct request_call *q)
 
 	if (q->command->flags & COMMAND_NO_AUTH)
 		return true;
-	if (!c->entry.who.authenticated) {
-		refuse_stranger(q);
-		return false;
-	}
 	denial = acl_check(&c->acl, q->command, q->argv, q->argc, q->batch->arena, &object);
 	if (denial == ACL_ALLOWED)
 		return true;
@@ -813,12 +808,12 @@ run_alone(struct request_call *q)
 	if (q->command->flags & COMMAND_PAUSES)
 		client_wait_pause(c, &unit, 1, NULL);
 	if (c->end == CLIENT_ENDS) {
-		clients_op_end(&c->entry);
+		visit_op_end(&c->entry, &c->entry.op, NULL);
 		return;
 	}
 	from = c->out.len;
 	status = command_run(&call);
-	clients_op_end(&c->entry);
+	visit_op_end(&c->entry, &c->entry.op, NULL);
 	/* What CLIENT CACHING says is of the next command but CLIENT, or of all of MULTI. */
 	if (!c->multi && !is_named(q->command, "client"))
 		c->caching = CACHING_UNSAID;
@@ -890,10 +885,7 @@ dispatch(struct request_call *q)
 	if (!check_admitted(q))
 		return;
 	if (!q->command) {
-		if (c->entry.who.authenticated)
-			refuse_unknown(q);
-		else
-			refuse_stranger(q);
+		refuse_unknown(q);
 		return;
 	}
 	client_note_command(c, q->command, q->argv, q->argc);

@@ -145,17 +145,6 @@ count_request(struct rows_request *r, const struct kind_of_request *kind, enum s
 }
 
 static void
-audit_refusal(const struct rows_request *r, const struct kind_of_request *kind)
-{
-	const struct audit_by by = visit_audit_by(&r->client->entry);
-	AUTO(buf_release) struct buf on = BUF_SHORT(2 * AUDIT_VALUE_BYTES);
-
-	buf_printf(&on, "%.*s%s%.*s", STR_ARG(r->schema), r->table.len ? "." : "",
-		   STR_ARG(r->table));
-	audit_refused(&by, str_from_cstr(kind->name), buf_str(&on), "Unauthorized");
-}
-
-static void
 explain(struct rows_request *r, enum status status)
 {
 	if (!r->state)
@@ -185,14 +174,18 @@ static enum status
 run_request(struct rows_request *r, const struct kind_of_request *kind)
 {
 	struct rows_client *c = r->client;
+	struct visit_refused refused;
 	enum status status;
+	bool is_refused;
 
 	clients_op_begin(&c->entry, &rows_ops, kind->name, STR(""), r->began_ns, STR(""), STR(""));
 	status = kind->serve(r);
 	if (status == STATUS_OK || (status == STATUS_LIMIT && !r->err.text[0]))
 		status = buf_status(r->out) == STATUS_OK ? status : check_answer(r);
 	count_request(r, kind, status);
-	clients_op_end(&c->entry);
+	is_refused = status != STATUS_OK && r->state && strcmp(r->state, ROWS_STATE_RIGHT) == 0;
+	refused = (struct visit_refused){ .on = r->schema, .on_more = r->table };
+	visit_op_end(&c->entry, &c->entry.op, is_refused ? &refused : NULL);
 	return status;
 }
 
@@ -206,13 +199,7 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "there is no request %u", r->header.code);
 	if (c->greeted == (r->header.code == ROWS_HELLO))
 		return rows_fail(r, ROWS_STATE_PROTOCOL, "a connection begins with HELLO, once");
-	/* Whoever is gone leaves nothing that a later login could commit. */
-	if (!c->entry.who.authenticated)
-		rows_txn_free(c);
-	if (c->entry.who.authenticated || kind->by_strangers)
-		return rows_txn_check_begun(r);
-	audit_refusal(r, kind);
-	return rows_fail(r, "28000", "nobody has logged in");
+	return rows_txn_check_begun(r);
 }
 
 /*
@@ -220,15 +207,22 @@ check_order(struct rows_request *r, const struct kind_of_request *kind)
  * is never refused: it takes no more, and gives back what others wait for.
  */
 static enum status
-request_admit(struct rows_request *r)
+request_admit(struct rows_request *r, const struct kind_of_request *kind)
 {
-	struct clients_entry *entry = &r->client->entry;
-	enum status status;
+	struct rows_client *c = r->client;
+	const struct visit_command asked = {
+		.name = kind ? str_from_cstr(kind->name) : STR(""),
+		.is_open = !kind || kind->by_strangers || !c->greeted,
+		.always = r->header.code == ROWS_HELLO || r->header.code == ROWS_ROLLBACK,
+	};
+	enum status status = visit_admit(&c->entry, &asked, &r->err);
 
-	if (r->header.code == ROWS_HELLO || r->header.code == ROWS_ROLLBACK)
-		return visit_admit_always(entry);
-	status = visit_admit(entry, &r->err);
-	if (status != STATUS_OK)
+	/* Whoever is gone leaves nothing that a later login could commit. */
+	if (!c->entry.who.authenticated)
+		rows_txn_free(c);
+	if (status == STATUS_UNAUTHORIZED)
+		r->state = "28000";
+	else if (status != STATUS_OK && !asked.always)
 		r->state = ROWS_STATE_BUSY;
 	return status;
 }
@@ -237,14 +231,10 @@ static enum status
 serve_body(struct rows_request *r)
 {
 	const struct kind_of_request *kind = kind_find(r->header.code);
-	enum status status;
 
-	TRY(request_admit(r));
+	TRY(request_admit(r, kind));
 	TRY(check_order(r, kind));
-	status = run_request(r, kind);
-	if (status != STATUS_OK && r->state && strcmp(r->state, ROWS_STATE_RIGHT) == 0)
-		audit_refusal(r, kind);
-	return status;
+	return run_request(r, kind);
 }
 
 /* ---- Answers ---- */

@@ -226,7 +226,6 @@ couch_meter_end(struct couch_req *r)
 {
 	uint64_t took_ns = clock_mono_ns() - r->op.began_ns;
 
-	ops_end(&r->op);
 	ops_moved(&r->op, http_bytes_in(r->x) + http_bytes_out(r->x));
 	ops_leave(&r->op);
 	metric_add_at(&requests_by_method, meter_method(r), 1);

@@ -90,13 +90,12 @@ static void
 acl_audit(const struct client *c, const struct acl_refusal *refusal)
 {
 	const struct command *command = atomic_load(&c->last_command);
-	const struct audit_by by = visit_audit_by(&c->entry);
 
 	if (refusal->denial == ACL_DENIED_COMMAND)
-		audit_refused(&by, refusal->object, STR(""), "NOPERM");
+		visit_refuse(&c->entry, refusal->object, STR(""));
 	else if (refusal->denial != ACL_DENIED_AUTH)
-		audit_refused(&by, str_from_cstr(command ? command->name : ""), refusal->object,
-			      "NOPERM");
+		visit_refuse(&c->entry, str_from_cstr(command ? command->name : ""),
+			     refusal->object);
 }
 
 void

@@ -452,6 +452,8 @@ client_visit_rules(const struct redis_config *config)
 		.door = "redis",
 		.own = USER_DOOR,
 		.nobody = USER_DEFAULT,
+		.no_login = "NOAUTH",
+		.no_right = "NOPERM",
 		.store = config->store,
 		.live = config->live,
 		.news = config->news,
