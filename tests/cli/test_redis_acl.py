@@ -290,6 +290,33 @@ def a_command_that_hashes_one_password_after_another_ends_with_its_person(cwd):
 
 
 @test
+def users_are_removed_until_their_command_is_ended(cwd):
+    """By CLIENT KILL, by its administrator's removal, and when its client leaves; each name is one transaction."""
+    boss = "/_node/_local/_config/admins/boss"
+    names = [f"user{i}" for i in range(400)]
+    with Door(cwd) as door, door.login() as root:
+        def left():
+            return sum(name.startswith(b"user") for name in root("ACL", "USERS"))
+
+        def removed(c):
+            equal(door.http("DELETE", boss)[0], 200)
+            assert isinstance(c.read(), Error)
+            c.close()
+
+        for end in (lambda c: root("CLIENT", "KILL", "USER", "boss"), lambda c: c.close(), removed):
+            equal(door.http("PUT", boss, "secret")[0], 200)
+            c = door.login("boss")
+            equal(set(root.pipeline(*(("ACL", "SETUSER", name) for name in names))), {"OK"})
+            c.send("ACL", "DELUSER", *names)
+            until(lambda: left() < 400)
+            end(c)
+            until(lambda: not [text for text in root("CLIENT", "LIST").splitlines() if b"user=boss" in text])
+            rest = left()
+            assert rest > 100, rest
+            equal(root("ACL", "DELUSER", *names), rest)
+
+
+@test
 def users_are_changed_by_no_transaction(cwd):
     with Door(cwd) as door, door.login() as root:
         answers = root.pipeline(("MULTI",), ("ACL", "SETUSER", "ann"), ("CONFIG", "SET", "requirepass", "x"),

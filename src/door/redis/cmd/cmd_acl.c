@@ -9,6 +9,7 @@
 #include "door/redis/txn/user.h"
 #include "door/redis/txn/user_change.h"
 #include "door/redis/wire/error.h"
+#include "loop/step.h"
 
 enum {
 	RULES_BYTES = 128 * 1024, /* of a user as text */
@@ -224,11 +225,15 @@ acl_deluser(struct call *c)
 
 	TRY(users_may_change(c, "acl|deluser"));
 	/* Whoever cannot be removed is refused before anybody is removed. */
-	for (size_t i = 2; i < c->argc; i++)
+	for (size_t i = 2; i < c->argc; i++) {
+		TRY(step_count(1));
 		TRY(users_failed(c, user_may_be_removed(c->redis, c->argv[i], &err), &err));
+	}
 	for (size_t i = 2; i < c->argc; i++) {
 		bool removed = false;
 
+		TRY(user_change_goes_on(c->client));
+		TRY(users_may_change(c, "acl|deluser"));
 		TRY(users_failed(c, user_remove(c->client, c->argv[i], c->arena, &removed, &err),
 				 &err));
 		count += removed;

@@ -10,7 +10,9 @@
 #include "door/redis/txn/redis_int.h"
 #include "door/redis/txn/user.h"
 #include "loop/pause.h"
+#include "loop/step.h"
 #include "loop/wait.h"
+#include "serve/wanted.h"
 
 enum {
 	APPLY_LOOK_MS = 1,
@@ -508,6 +510,15 @@ user_change(struct client *c, struct str name, const struct str *rules, size_t c
 }
 
 /* ---- DELUSER ---- */
+
+enum status
+user_change_goes_on(struct client *c)
+{
+	step_unit();
+	TRY(wanted_check(&c->entry.op));
+	/* Whoever has removed themselves removes the others, too. */
+	return c->end == CLIENT_GOES_ON ? visit_follow(&c->entry) : STATUS_OK;
+}
 
 static bool
 is_of_user(void *arg, struct clients_entry *e)
