@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "access/audit.h"
 #include "doc/json.h"
 #include "doc/json_value.h"
 #include "door/couch/couch.h"
@@ -192,7 +193,8 @@ own_write(const struct door_person *p, struct buf *out)
 }
 
 static enum status
-people_put(void *arg, const struct door_person *p, struct arena *arena, struct err *err)
+people_put(void *arg, const struct audit_by *by, const struct door_person *p, struct arena *arena,
+	   struct err *err)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_USER_DOC_BYTES);
 	const struct user_at_door own = { p->name, p->own_door, p->own };
@@ -226,11 +228,14 @@ people_put(void *arg, const struct door_person *p, struct arena *arena, struct e
 	/* There is a password in it. */
 	if (text.ptr)
 		explicit_bzero(text.ptr, text.len);
+	if (status == STATUS_OK)
+		audit_changed(by, "person_changed", "person", p->name);
 	return status;
 }
 
 static enum status
-people_remove(void *arg, const struct door_person *p, struct arena *arena, struct err *err)
+people_remove(void *arg, const struct audit_by *by, const struct door_person *p,
+	      struct arena *arena, struct err *err)
 {
 	AUTO(buf_release) struct buf text = BUF_INIT(COUCH_USER_DOC_BYTES);
 	struct user_place *place = arg;
@@ -252,7 +257,9 @@ people_remove(void *arg, const struct door_person *p, struct arena *arena, struc
 	buf_append_str(&text, rev->text);
 	buf_append_cstr(&text, ",\"_deleted\":true}");
 	TRY(buf_status(&text));
-	return place->put(place, id, buf_str(&text), false, NULL, arena, err);
+	TRY(place->put(place, id, buf_str(&text), false, NULL, arena, err));
+	audit_changed(by, "person_changed", "person", p->name);
+	return STATUS_OK;
 }
 
 struct door_people

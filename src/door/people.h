@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/str.h"
 
+struct audit_by;
 struct person_door;
 
 struct door_person {
@@ -39,11 +40,13 @@ struct door_people {
 	 * Makes the person, or changes the one that was read. STATUS_DOC_CONFLICT if somebody
 	 * else has made or changed it meanwhile. STATUS_INVALID and STATUS_FORBIDDEN, explained,
 	 * for a name or a password that cannot be one. A new password is hashed, which is slow.
+	 * Whoever has changed the person, `by`, is told to the audit log.
 	 */
-	enum status (*put)(void *arg, const struct door_person *person, struct arena *arena,
-			   struct err *err);
+	enum status (*put)(void *arg, const struct audit_by *by, const struct door_person *person,
+			   struct arena *arena, struct err *err);
 	/* Likewise; only `name` and `source` of the person count. */
-	enum status (*remove)(void *arg, const struct door_person *person, struct arena *arena,
+	enum status (*remove)(void *arg, const struct audit_by *by,
+			      const struct door_person *person, struct arena *arena,
 			      struct err *err);
 	/* The names of all, in the arena. */
 	enum status (*names)(void *arg, struct arena *arena, struct str **ret, size_t *ret_count,

@@ -229,4 +229,24 @@ def a_login_that_fails_has_a_line_of_its_own_and_no_other(cwd):
         equal(server.lines(), [])
 
 
+@test
+def a_person_who_is_changed_is_one_line_by_whichever_door(cwd):
+    with Doors(cwd) as server:
+        with Redis(server.ports["redis"]) as c:
+            c("AUTH", "root", "secret")
+            c("ACL", "SETUSER", "eve", "on", "+get")
+            c("ACL", "DELUSER", "eve", "nobody")
+        with Mongo(server.ports["mongo"]).login("root", "secret") as c:
+            c({"createUser": "joe", "pwd": "x", "roles": []}, "shop")
+            c({"dropUser": "joe"}, "shop")
+        with Connection(server.ports["cql"]) as c:
+            c.start()
+            c.login("root", "secret")
+            c.query("CREATE ROLE sam WITH LOGIN = true AND PASSWORD = 'x'")
+            c.query("DROP ROLE sam")
+        lines = re.findall(r'event=person_changed person="(\w+)" user="root" .*door=(\w+)', server.read_log())
+        equal(lines, [("ann", "couch"), ("eve", "redis"), ("eve", "redis"), ("joe", "mongo"), ("joe", "mongo"),
+                      ("sam", "cql"), ("sam", "cql")])
+
+
 main()

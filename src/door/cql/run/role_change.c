@@ -124,18 +124,10 @@ role_change_add(struct role_change *ch, struct str text)
 	return STATUS_OK;
 }
 
-static void
-change_tell(struct role_change *ch)
-{
-	const struct audit_by by = visit_audit_by(&ch->r->client->entry);
-
-	audit_changed(&by, "person_changed", "person", ch->name);
-	people_news_changed(ch->r->door->config.news);
-}
-
 enum status
 role_change_write(struct role_change *ch)
 {
+	const struct audit_by by = visit_audit_by(&ch->r->client->entry);
 	const struct door_people *people = ch->r->door->config.people;
 
 	if (!person_roles_fit(ch->doc.roles, ch->doc.role_count))
@@ -145,19 +137,20 @@ role_change_write(struct role_change *ch)
 				    STR_ARG(ch->name));
 	ch->doc.own = &ch->door;
 	ch->doc.own_door = ROLE_DOOR;
-	TRY(people->put(people->arg, &ch->doc, ch->r->arena, &ch->r->err));
-	change_tell(ch);
+	TRY(people->put(people->arg, &by, &ch->doc, ch->r->arena, &ch->r->err));
+	people_news_changed(ch->r->door->config.news);
 	return STATUS_OK;
 }
 
 enum status
 role_change_remove_person(struct role_change *ch)
 {
+	const struct audit_by by = visit_audit_by(&ch->r->client->entry);
 	const struct door_people *people = ch->r->door->config.people;
 
 	if (!ch->doc.bare || ch->doc.role_count || ch->has_account)
 		return role_change_write(ch);
-	TRY(people->remove(people->arg, &ch->doc, ch->r->arena, &ch->r->err));
-	change_tell(ch);
+	TRY(people->remove(people->arg, &by, &ch->doc, ch->r->arena, &ch->r->err));
+	people_news_changed(ch->r->door->config.news);
 	return STATUS_OK;
 }

@@ -249,26 +249,16 @@ read_password(struct call *c, struct door_person *p)
 
 /* ---- Changing ---- */
 
-static void
-log_change(const struct call *c, struct str name)
-{
-	const struct audit_by by = visit_audit_by(&c->client->entry);
-
-	audit_changed(&by, "person_changed", "person", name);
-}
-
-/* Changes a person by what the program gives for that, and logs it. */
+/* Changes a person by what the program gives for that. */
 static enum status
 person_change(struct call *c, const struct door_person *p,
-	      enum status (*change)(void *, const struct door_person *, struct arena *,
-				    struct err *))
+	      enum status (*change)(void *, const struct audit_by *, const struct door_person *,
+				    struct arena *, struct err *))
 {
-	enum status status = change(c->mongo->config.people.arg, p, c->arena, &c->err);
+	const struct audit_by by = visit_audit_by(&c->client->entry);
+	enum status status = change(c->mongo->config.people.arg, &by, p, c->arena, &c->err);
 
-	if (status != STATUS_OK)
-		return people_failed(c, status);
-	log_change(c, p->name);
-	return STATUS_OK;
+	return status == STATUS_OK ? STATUS_OK : people_failed(c, status);
 }
 
 static enum status

@@ -370,11 +370,12 @@ doors_are_equal(const struct person_door *a, const struct person_door *b)
 static enum status
 change_write(struct change *ch)
 {
+	const struct audit_by by = visit_audit_by(&ch->client->entry);
 	const struct door_people *people = ch->redis->config.people;
 
 	ch->doc.own = &ch->user.at;
 	ch->doc.own_door = USER_DOOR;
-	return people->put(people->arg, &ch->doc, ch->arena, ch->err);
+	return people->put(people->arg, &by, &ch->doc, ch->arena, ch->err);
 }
 
 /* ---- What follows ---- */
@@ -417,15 +418,6 @@ change_apply(struct change *ch)
 		}
 		wait_pause(APPLY_LOOK_MS);
 	}
-}
-
-static void
-change_tell(struct change *ch)
-{
-	const struct audit_by by = visit_audit_by(&ch->client->entry);
-
-	audit_changed(&by, "person_changed", "person", ch->user.name);
-	change_apply(ch);
 }
 
 /* Makes attempts until nobody else has written the person in between. */
@@ -494,7 +486,7 @@ set_attempt(struct change *ch, void *arg)
 	if (ch->doc.source.len && !changed && doors_are_equal(&before, &ch->user.at))
 		return STATUS_OK;
 	TRY(change_write(ch));
-	change_tell(ch);
+	change_apply(ch);
 	return STATUS_OK;
 }
 
@@ -531,6 +523,7 @@ is_of_user(void *arg, struct clients_entry *e)
 static enum status
 remove_attempt(struct change *ch, void *arg)
 {
+	const struct audit_by by = visit_audit_by(&ch->client->entry);
 	const struct door_people *people = ch->redis->config.people;
 	struct following f = { .name = ch->user.name, .self = ch->client };
 	bool *removed = arg, changed;
@@ -541,14 +534,14 @@ remove_attempt(struct change *ch, void *arg)
 	TRY(change_roles(ch, NULL, &changed));
 	ch->user.at = (struct person_door){ .by = PERSON_DOOR_BY_OWN };
 	if (ch->doc.bare && !ch->doc.role_count)
-		TRY(people->remove(people->arg, &ch->doc, ch->arena, ch->err));
+		TRY(people->remove(people->arg, &by, &ch->doc, ch->arena, ch->err));
 	else
 		TRY(change_write(ch));
 	*removed = true;
 	(void)clients_signal_each(&ch->redis->clients, CLIENT_KILLED, is_of_user, &f);
 	if (str_eq(ch->user.name, ch->client->entry.who.user.name))
 		ch->client->end = CLIENT_ENDS;
-	change_tell(ch);
+	change_apply(ch);
 	return STATUS_OK;
 }
 
