@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/rand.h"
 #include "catalog/verify.h"
 #include "kv/faulty/faulty.h"
@@ -26,16 +27,24 @@ enum {
 	PAIRS_MOST = 1000,
 	ARENA_STEP = 16,  /* by which memory grows from run to run */
 	ARENA_SHARE = 64, /* or by such a part of itself */
+	/* The distance of two allocations that fail is such a part of their number. */
+	ALLOCATIONS_SHARE = 64,
+	RAND_OF_RUNS = 1000 * 1000, /* so many times nobody asks while a store is filled */
 };
 
-/* In the place of rand_bytes(): the same bytes in each run of the program. */
+/* How often somebody has asked for random bytes in this store, or in this run of an operation. */
+static _Atomic uint64_t rand_calls;
+
+/*
+ * In the place of rand_bytes(): the same bytes for the same work, whatever other tests have done
+ * before. An operation gets others than what was there before it.
+ */
 void __wrap_rand_bytes(void *ret, size_t n);
 
 void
 __wrap_rand_bytes(void *ret, size_t n)
 {
-	static _Atomic uint64_t calls;
-	struct rand_seq seq = { .state = atomic_fetch_add(&calls, 1) };
+	struct rand_seq seq = { .state = atomic_fetch_add(&rand_calls, 1) };
 	char *bytes = ret;
 
 	for (size_t i = 0; i < n; i++)
@@ -54,6 +63,7 @@ void
 probe_store_url(const char *path, char *ret, size_t size)
 {
 	kv_faulty_register();
+	atomic_store(&rand_calls, 0);
 	(void)snprintf(ret, size, "faulty:rate=0,delay=0,watch=0:embedded:%s", path);
 }
 
@@ -62,6 +72,7 @@ probe_begin(struct probe *p)
 {
 	kv_faulty_tap(p->store, p->tap);
 	p->tap = NULL;
+	(void)mem_fail_only(p->failing);
 }
 
 static void
@@ -97,7 +108,10 @@ struct probing {
 	void (*prepare)(void *world);
 	enum status status; /* without any damage */
 	struct buf said;    /* likewise */
+	uint32_t calls;     /* likewise */
 	bool full;          /* the last run's arena was */
+	uint64_t failing;   /* the allocation that fails in a run; 0: none does */
+	bool failed;        /* in the last run it did */
 	struct buf line;
 
 	const struct kv_pair *pair; /* NULL, or of probe_pairs() */
@@ -128,6 +142,7 @@ probing_run(struct probing *g, size_t arena_bytes)
 
 	if (g->prepare)
 		g->prepare(p->world);
+	atomic_store(&rand_calls, RAND_OF_RUNS);
 	p->arena = arena_new(arena_bytes);
 	assert_non_null(p->arena);
 	p->err = (struct err){ 0 };
@@ -140,13 +155,21 @@ probing_run(struct probing *g, size_t arena_bytes)
 	tap.calls = tap.values = tap.reads = 0;
 	tap.read_ranges = tap.write_ranges = 0;
 	p->tap = &tap;
+	p->failing = g->failing;
 	status = g->op->run(p);
+	g->failed = mem_fail_only(0) >= g->failing;
 	assert_null(p->tap); /* the operation has called probe_begin() */
 	kv_faulty_tap(p->store, NULL);
 	kv_tx_free(p->tx);
 	g->full = arena_is_full(p->arena);
 	arena_free(p->arena);
 	return status;
+}
+
+static bool
+is_as_wanted(const struct probing *g, enum status status)
+{
+	return status == g->status && str_eq(buf_str(&g->p.said), buf_str(&g->said));
 }
 
 static void
@@ -198,12 +221,37 @@ probe_memory(struct probing *g)
 	assert_int_equal(status, g->status);
 }
 
+/*
+ * Each allocation of the system in turn, and of many the later ones at growing distances. The
+ * operation ends for want of memory, or it does all that it does with it.
+ */
+static void
+probe_allocations(struct probing *g)
+{
+	const char *before = "; despite allocation";
+
+	for (g->failing = 1;; g->failing += 1 + g->failing / ALLOCATIONS_SHARE) {
+		enum status status = probing_run(g, ARENA_BYTES);
+
+		if (!g->failed)
+			break;
+		if (status == STATUS_NOMEM || status == STATUS_LIMIT)
+			continue;
+		if (is_as_wanted(g, status) && tap.calls == g->calls)
+			continue;
+		buf_printf(&g->line, "%s %llu=%.*s", before, (unsigned long long)g->failing,
+			   STR_ARG(short_name(status)));
+		before = "";
+	}
+	g->failing = 0;
+}
+
 /* ---- Damaged values ---- */
 
 static char
 outcome_of(const struct probing *g, enum status status)
 {
-	if (status == g->status && str_eq(buf_str(&g->p.said), buf_str(&g->said)))
+	if (is_as_wanted(g, status))
 		return 'O';
 	switch ((int)status) {
 	case STATUS_OK:
@@ -310,11 +358,13 @@ probe_one(struct probing *g)
 	tap_nothing();
 	g->status = probing_run(g, ARENA_BYTES);
 	counted = tap;
+	g->calls = tap.calls;
 	buf_append_str(&g->said, buf_str(&g->p.said));
 	buf_printf(&g->line, "%.*s, conflicts %u %u+%u", STR_ARG(short_name(g->status)),
 		   counted.reads, counted.read_ranges, counted.write_ranges);
 	probe_calls(g, counted.calls);
 	probe_memory(g);
+	probe_allocations(g);
 	if (!g->undamaged)
 		probe_values(g, counted.values);
 	assert_int_equal(buf_status(&g->line), STATUS_OK);

@@ -8,9 +8,10 @@
  *
  * The operation's status. How many of its reads conflict with a change, and how many read and write
  * conflict ranges it adds. `despite`: failures that it does not hand on: of the fourth call, and
- * what it returned then; of its memory (`arena`), and the statuses that it returned. Without such a
- * part each failing call ends the operation with that call's own status, and full memory with
- * STATUS_LIMIT.
+ * what it returned then; of its memory (`arena`), and the statuses that it returned; of the seventh
+ * allocation of the system (`allocation 7=ok`). Without such a part each failing call ends the
+ * operation with that call's own status, full memory with STATUS_LIMIT, and a failed allocation
+ * with STATUS_NOMEM or STATUS_LIMIT, or it changes nothing of what the operation does.
  *
  * Then the values that it reads. Left of the slash each is cut, at every length from 0 on; on the
  * right each of its bytes is inverted. A letter stands for all neighbours with the same outcome: O
@@ -39,6 +40,7 @@ struct probe {
 	struct buf said; /* what the operation has found, so that other results are noticed */
 	struct err err;
 	struct kv_faulty_tap *tap; /* private */
+	uint64_t failing;          /* private: the allocation that fails; 0: none does */
 };
 
 struct probe_op {

@@ -167,13 +167,13 @@ write_first(struct auth_scram *s, struct arena *arena, struct str *ret)
 	base64_encode(&s->nonce, str_of(noise, sizeof(noise)), BASE64_STANDARD);
 	TRY(buf_status(&s->nonce));
 	buf_append_cstr(&answer, "r=");
-	buf_append_str(&answer, buf_str(&s->nonce));
+	buf_append_buf(&answer, &s->nonce);
 	buf_append_cstr(&answer, ",s=");
 	base64_encode(&answer, str_of(s->scram.salt, s->scram.salt_len), BASE64_STANDARD);
 	buf_append_cstr(&answer, ",i=");
 	buf_append_u64(&answer, s->scram.rounds);
 	TRY(buf_status(&answer));
-	buf_append_str(&s->signed_text, buf_str(&answer));
+	buf_append_buf(&s->signed_text, &answer);
 	buf_append_byte(&s->signed_text, ',');
 	TRY(buf_status(&s->signed_text));
 	*ret = arena_dup(arena, buf_str(&answer));

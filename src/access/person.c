@@ -243,7 +243,7 @@ clear_below(struct kv_tx *tx, struct buf *key)
 {
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
-	buf_append_str(&hi, buf_str(key));
+	buf_append_buf(&hi, key);
 	buf_append_byte(&hi, CATALOG_KEY_LAST);
 	buf_append_byte(key, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(key));

@@ -82,6 +82,18 @@ buf_append_str(struct buf *b, struct str s)
 	buf_append(b, s.ptr, s.len);
 }
 
+/*
+ * Appends what `from` has. If `from` has failed, `b` has failed likewise: so a key that begins with
+ * another one is never complete where that one is not.
+ */
+static inline void
+buf_append_buf(struct buf *b, const struct buf *from)
+{
+	if (from->failed != STATUS_OK && b->failed == STATUS_OK)
+		b->failed = from->failed;
+	buf_append(b, from->ptr, from->len);
+}
+
 static inline void
 buf_append_byte(struct buf *b, uint8_t c)
 {

@@ -20,6 +20,9 @@ catalog_verify_found(struct catalog_verify *v, const char *kind, struct str key,
 	char text[VERIFY_TEXT_BYTES];
 	va_list args;
 
+	v->starved = v->starved || arena_is_starved(v->scratch);
+	if (v->starved)
+		return;
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -34,10 +37,19 @@ catalog_verify_found(struct catalog_verify *v, const char *kind, struct str key,
 		v->options->found(&finding, v->options->arg);
 }
 
+bool
+catalog_verify_parsed(struct catalog_verify *v, enum status status)
+{
+	v->starved = v->starved || status == STATUS_NOMEM;
+	return status == STATUS_OK;
+}
+
 void
 catalog_verify_unreadable(struct catalog_verify *v, enum status status, const struct err *err,
 			  struct str key, const char *text)
 {
+	if (catalog_verify_parsed(v, status))
+		return;
 	if (status == STATUS_NEWER)
 		catalog_verify_found(v, CATALOG_FINDING_NEWER, key, "%s", err->text);
 	else

@@ -43,11 +43,22 @@ struct catalog_verify {
 	struct buf key;        /* of a single read, or of a finding */
 	struct buf value;      /* what should be there */
 
+	/*
+	 * There was no memory to parse a pair, which may be good: the check tells nothing more, and
+	 * is STATUS_NOMEM in the end.
+	 */
+	bool starved;
 	enum status failed; /* of a read by the check of a pair of the root, which ends the walk */
 
 	const struct catalog_db *db; /* that is being checked; NULL: the store */
 	void *own;                   /* of the function that checks a database of its kind */
 };
+
+/*
+ * What a parser has returned; false: the pair is not good, which the caller tells. Where there was
+ * no memory for it, that is then not told.
+ */
+MUST_USE bool catalog_verify_parsed(struct catalog_verify *v, enum status status);
 
 /* `kind`: a static name. */
 void catalog_verify_found(struct catalog_verify *v, const char *kind, struct str key,

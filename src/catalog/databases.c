@@ -370,13 +370,13 @@ catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *aren
 
 	catalog_key_names(&lo, KV_ROOT_DATABASES, CATALOG_SPACE_COUCH);
 	prefix_len = lo.len;
-	buf_append_str(&hi, buf_str(&lo));
+	buf_append_buf(&hi, &lo);
 	buf_append_byte(&hi, CATALOG_KEY_LAST);
 	if (last->len && !str_starts_with(buf_str(last), buf_str(&lo)))
 		return err_set(err, STATUS_INVALID, "this is no place in the list of databases");
 	if (last->len) {
 		buf_clear(&lo);
-		buf_append_str(&lo, buf_str(last));
+		buf_append_buf(&lo, last);
 		buf_append_byte(&lo, CATALOG_KEY_NEXT);
 	}
 	TRY(catalog_key_status(&lo));

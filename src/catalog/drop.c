@@ -113,7 +113,7 @@ drop_pass_over(struct drop *drop, enum status status)
 
 	TRY(chore_pass_over(DROP_CHORE, buf_str(&drop->key), status, drop->err));
 	buf_clear(passed);
-	buf_append_str(passed, buf_str(&drop->key));
+	buf_append_buf(passed, &drop->key);
 	buf_append_byte(passed, CATALOG_KEY_NEXT);
 	return catalog_key_status(passed);
 }

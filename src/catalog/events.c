@@ -221,7 +221,7 @@ events_page_range(struct kv_tx *tx, const struct catalog_events *s, uint64_t par
 	buf_append_byte(&hi, CATALOG_KEY_STRINGS_END);
 	if (last->len) {
 		buf_clear(&lo);
-		buf_append_str(&lo, buf_str(last));
+		buf_append_buf(&lo, last);
 		buf_append_byte(&lo, CATALOG_KEY_NEXT);
 	}
 	TRY(catalog_key_status(&lo));

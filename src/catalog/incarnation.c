@@ -99,7 +99,7 @@ incarnation_raise_page(struct kv_tx *tx, void *arg)
 	arena_clear(r->arena);
 	/* `last` moves on only once this has been committed: the body may run again. */
 	buf_clear(&r->next);
-	buf_append_str(&r->next, buf_str(&r->last));
+	buf_append_buf(&r->next, &r->last);
 	TRY(buf_status(&r->next));
 	TRY(catalog_all(tx, &r->next, RELOCATE_NAMES, r->arena, &r->page, r->err));
 	for (size_t i = 0; i < r->page.count; i++) {
@@ -135,7 +135,7 @@ incarnation_raise_all(struct relocation *r, struct kv_store *store, uint64_t *re
 		if (r->page.count == 0)
 			break;
 		buf_clear(&r->last);
-		buf_append_str(&r->last, buf_str(&r->next));
+		buf_append_buf(&r->last, &r->next);
 		TRY(buf_status(&r->last));
 	} while (r->page.more);
 	return STATUS_OK;

@@ -64,7 +64,7 @@ catalog_root_scan(struct kv_tx *tx, uint64_t space, catalog_take_root *take, voi
 
 	tuple_put_u64(&lo, KV_ROOT);
 	tuple_put_u64(&lo, space);
-	buf_append_str(&hi, buf_str(&lo));
+	buf_append_buf(&hi, &lo);
 	buf_append_byte(&hi, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&lo));
 	TRY(catalog_key_status(&hi));

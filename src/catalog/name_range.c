@@ -14,7 +14,7 @@ name_range_bound(struct buf *key, const struct buf *prefix, struct str name, boo
 	if (name.len > NAME_RANGE_BYTES)
 		name.len = NAME_RANGE_BYTES + 1;
 	buf_clear(key);
-	buf_append_str(key, buf_str(prefix));
+	buf_append_buf(key, prefix);
 	tuple_put_str(key, name);
 	if (past)
 		buf_append_byte(key, after);
@@ -27,7 +27,7 @@ name_range_bounds(const struct name_range *range, uint8_t after, struct buf *lo,
 	bool has_lo = range->descending ? range->has_end : range->has_begin;
 	bool has_hi = range->descending ? range->has_begin : range->has_end;
 
-	buf_append_str(&prefix, buf_str(lo));
+	buf_append_buf(&prefix, lo);
 	if (has_lo && range->descending)
 		name_range_bound(lo, &prefix, range->end, range->exclusive_end, after);
 	else if (has_lo)
@@ -38,7 +38,7 @@ name_range_bounds(const struct name_range *range, uint8_t after, struct buf *lo,
 		name_range_bound(hi, &prefix, range->end, !range->exclusive_end, after);
 	} else {
 		buf_clear(hi);
-		buf_append_str(hi, buf_str(&prefix));
+		buf_append_buf(hi, &prefix);
 		buf_append_byte(hi, CATALOG_KEY_STRINGS_END);
 	}
 	TRY(catalog_key_status(&prefix));

@@ -164,7 +164,7 @@ space_is_used(struct kv_tx *tx, const struct catalog_db *db, uint64_t space, boo
 
 	buf_append_str(&begin, db->prefix);
 	tuple_put_u64(&begin, space);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));

@@ -58,7 +58,7 @@ catalog_range_scan_begin(struct kv_tx *tx, const struct catalog_db *db, size_t l
 	TRY(catalog_total_get(tx, db, list, &key, &ret->total));
 	catalog_key_tally(&key, db, list);
 	ret->prefix_len = key.len;
-	buf_append_str(&end, buf_str(&key));
+	buf_append_buf(&end, &key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&key));
 	TRY(catalog_key_status(&end));

@@ -118,7 +118,7 @@ end_find(struct tend *t, struct str *ret)
 	struct str tail;
 
 	catalog_key_list(&lo, t->db, t->list);
-	buf_append_str(&hi, buf_str(&lo));
+	buf_append_buf(&hi, &lo);
 	buf_append_byte(&hi, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&lo));
 	TRY(catalog_key_status(&hi));
@@ -330,7 +330,7 @@ pieces_count(struct tend *t, struct str lo, struct str hi, uint64_t *left, bool 
 
 	catalog_key_list(&begin, t->db, t->list);
 	prefix_len = begin.len;
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_str(&begin, lo);
 	buf_append_str(&end, hi);
 	TRY(catalog_key_status(&begin));

@@ -202,7 +202,7 @@ catalog_verify_ranges(struct catalog_verify *v, catalog_verify_range_body *body,
 			range_pace(v, begun_ns, v->sum.bytes - held.sum.bytes);
 			held_tell(v);
 			buf_clear(&range.from);
-			buf_append_str(&range.from, buf_str(&range.next));
+			buf_append_buf(&range.from, &range.next);
 			status = buf_status(&range.from);
 			range.most = range.most < units ? 2 * range.most : units;
 			range.skips = false;
@@ -255,7 +255,7 @@ catalog_verify_walk(struct catalog_verify *v, const struct catalog_verify_walk *
 		if (of == CATALOG_VERIFY_END) {
 			/* By then the unit may have got pairs in front of this one. */
 			buf_clear(&range->next);
-			buf_append_str(&range->next, buf_str(&unit));
+			buf_append_buf(&range->next, &unit);
 			break;
 		}
 		if (of == CATALOG_VERIFY_CHECK)

@@ -607,7 +607,7 @@ check_prefixes(struct store_check *s)
 		if (tuple_next_u64(&r, &number) != STATUS_OK) {
 			catalog_verify_found(v, CATALOG_FINDING_KEY, buf_str(&key),
 					     "it begins with no number of a database");
-			buf_append_str(&at, buf_str(&key));
+			buf_append_buf(&at, &key);
 			buf_append_byte(&at, CATALOG_KEY_NEXT);
 		} else {
 			TRY(check_prefix(s, number, buf_str(&key)));
@@ -692,6 +692,8 @@ verify_run(struct kv_tx *tx, struct subject subject, const struct catalog_verify
 	else if (status == STATUS_OK)
 		status = subject.name ? verify_named(&v, subject.space, *subject.name, err)
 				      : verify_whole(&v);
+	if (status == STATUS_OK && v.starved)
+		status = STATUS_NOMEM;
 	if (status != STATUS_OK && err && !err->text[0])
 		status = err_set(err, status, "cannot read the store: %s%s%s", status_name(status),
 				 kv_tx_error(tx)[0] ? ": " : "", kv_tx_error(tx));

@@ -100,7 +100,7 @@ record_after(const struct history *h, uint64_t bucket, struct str key, uint64_t 
 	skip = begin.len;
 	history_key_begin(h, bucket, key, &begin);
 	tuple_put_null(&begin);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	tuple_put_u64(&begin, us + 1);
 	buf_append_byte(&end, HISTORY_KEY_LAST);
 	TRY(buf_status(&begin));

@@ -295,7 +295,7 @@ scan_merge(struct history_scan *scan, bool *ret_there)
 		if (!decided && s->has_old) {
 			decided = true;
 			*ret_there = s->there;
-			buf_append_str(&scan->value, buf_str(&s->old));
+			buf_append_buf(&scan->value, &s->old);
 		}
 		TRY(stream_next(scan, i));
 	}
@@ -316,7 +316,7 @@ history_scan_next(struct history_scan *scan, struct kv_pair *ret)
 		assert(scan->streams[least].key.len);
 		buf_clear(&scan->key);
 		buf_append_str(&scan->key, scan->h->prefix);
-		buf_append_str(&scan->key, buf_str(&scan->streams[least].key));
+		buf_append_buf(&scan->key, &scan->streams[least].key);
 		TRY(buf_status(&scan->key));
 		TRY(scan_merge(scan, &there));
 	}

@@ -41,6 +41,31 @@ a_buffer_takes_what_its_maximum_allows(void **state)
 }
 
 static void
+a_buffer_takes_over_the_failure_of_another(void **state)
+{
+	struct buf from = BUF_INIT(2), to = BUF_INIT(4);
+
+	(void)state;
+	buf_append_cstr(&from, "ab");
+	buf_append_cstr(&to, "<");
+	buf_append_buf(&to, &from);
+	assert_int_equal(buf_status(&to), STATUS_OK);
+	assert_true(str_eq(buf_str(&to), STR("<ab")));
+	buf_append_cstr(&from, "c");
+	buf_append_buf(&to, &from);
+	assert_int_equal(buf_status(&to), STATUS_LIMIT);
+	/* Its own comes first. */
+	from.failed = STATUS_NOMEM;
+	buf_append_buf(&to, &from);
+	assert_int_equal(buf_status(&to), STATUS_LIMIT);
+	buf_clear(&to);
+	buf_append_buf(&to, &from);
+	assert_int_equal(buf_status(&to), STATUS_NOMEM);
+	buf_release(&from);
+	buf_release(&to);
+}
+
+static void
 a_buffer_refuses_lengths_that_overflow(void **state)
 {
 	struct buf b = BUF_INIT(SIZE_MAX);
@@ -390,6 +415,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_is_two_digits_wherever_it_lies),
 		cmocka_unit_test(a_buffer_takes_what_its_maximum_allows),
+		cmocka_unit_test(a_buffer_takes_over_the_failure_of_another),
 		cmocka_unit_test(a_buffer_refuses_lengths_that_overflow),
 		cmocka_unit_test(a_buffer_formats),
 		cmocka_unit_test(a_buffer_remembers_that_memory_was_short),

@@ -60,6 +60,9 @@ write_edits(struct probe *p, const struct rev_edit *edits, size_t count)
 
 	TRY(rev_write(p->tx, begin(p), edits, count, 0, p->arena, results, &p->err));
 	for (size_t i = 0; i < count; i++) {
+		/* There is no memory for that edit. */
+		if (results[i].status == STATUS_NOMEM)
+			return STATUS_NOMEM;
 		buf_printf(&p->said, "%s ", status_name(results[i].status));
 		if (results[i].status == STATUS_OK)
 			say_rev(p, results[i].rev);

@@ -293,7 +293,7 @@ survey_body(struct kv_tx *tx, void *arg)
 	enum status status;
 
 	arena_clear(s->arena);
-	buf_append_str(&last, buf_str(&s->last));
+	buf_append_buf(&last, &s->last);
 	status = catalog_all(tx, &last, BUILDER_SURVEY_PAGE, s->arena, &page, kv_tx_err(tx));
 	if (status != STATUS_OK) { /* the page would have begun with this database */
 		page = (struct catalog_page){ .more = true };

@@ -564,7 +564,7 @@ index_forget(struct kv_tx *tx, const struct catalog_db *db, const struct index_d
 	TRY(catalog_key_status(&key));
 	TRY(kv_clear(tx, buf_str(&key)));
 	index_key_build(&key, db, def->number);
-	buf_append_str(&end, buf_str(&key));
+	buf_append_buf(&end, &key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&key));
 	TRY(catalog_key_status(&end));

@@ -213,18 +213,16 @@ index_def_parse(const struct index_form *form, struct str value, struct arena *a
 	def.state = (enum index_state)state;
 	def.flags = (uint32_t)flags;
 	def.order = (enum doc_key_order)order;
-	if (catalog_next_text(&r, TUPLE_STRING, arena, true, &def.name) != STATUS_OK ||
-	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.owner) != STATUS_OK ||
-	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.collator) != STATUS_OK ||
-	    def_parse_stamp(&r, &def.created) != STATUS_OK ||
-	    tuple_next_nested(&r, &columns) != STATUS_OK)
-		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
+	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &def.name));
+	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &def.owner));
+	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &def.collator));
+	TRY(def_parse_stamp(&r, &def.created));
+	TRY(tuple_next_nested(&r, &columns));
 	TRY(def_parse_columns(columns, arena, &def));
-	if (def_parse_filter(&r, arena, &def) != STATUS_OK ||
-	    catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure) != STATUS_OK)
-		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
-	if (format != INDEX_FORMAT_LEAST && def_parse_more(&r, arena, format, &def) != STATUS_OK)
-		return arena_is_full(arena) ? STATUS_LIMIT : STATUS_CORRUPT;
+	TRY(def_parse_filter(&r, arena, &def));
+	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, &def.failure));
+	if (format != INDEX_FORMAT_LEAST)
+		TRY(def_parse_more(&r, arena, format, &def));
 	if (r.rest.len || format != index_def_format(&def))
 		return STATUS_CORRUPT;
 	*ret = def;

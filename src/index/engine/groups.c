@@ -408,6 +408,6 @@ index_groups_paused(const struct index_groups *g)
 enum status
 index_groups_place(const struct index_groups *g, struct buf *ret)
 {
-	buf_append_str(ret, buf_str(&g->place));
+	buf_append_buf(ret, &g->place);
 	return buf_status(ret);
 }

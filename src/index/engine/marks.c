@@ -19,13 +19,13 @@ index_marks_open(struct index_marks *m, struct kv_tx *tx, const struct catalog_d
 				   .key = CATALOG_KEY_INIT };
 	index_key_mark(&m->key, db, def->number, STR(""));
 	m->prefix = m->key.len;
-	buf_append_str(&end, buf_str(&m->key));
+	buf_append_buf(&end, &m->key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	/* The mark of `after` is passed with the first that is asked for. */
 	index_key_mark(&m->key, db, def->number, stretch->after);
 	TRY(catalog_key_status(&m->key));
-	buf_append_str(&m->from, buf_str(&m->key));
+	buf_append_buf(&m->from, &m->key);
 	if (stretch->after.len)
 		buf_append_byte(&m->from, CATALOG_KEY_NEXT);
 	TRY(buf_status(&m->from));

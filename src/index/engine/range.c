@@ -57,7 +57,7 @@ index_range_make(const struct catalog_db *db, const struct index_def *def,
 		TRY(index_partition_put(&begin, def, interval->partition, &cut));
 	for (size_t i = 0; i < column; i++)
 		TRY(def->form->put_component(&begin, def, i, interval->equal[i], w, &cut));
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	if (lower)
 		TRY(range_put_end(&begin, def, column, lower, lower_exclusive, false, w, &cut));
 	if (upper)

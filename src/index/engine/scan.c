@@ -14,7 +14,7 @@ static enum status
 scan_resume(struct index_range *range, const struct buf *prefix, struct str after, bool reverse,
 	    struct buf *place)
 {
-	buf_append_str(place, buf_str(prefix));
+	buf_append_buf(place, prefix);
 	buf_append_str(place, after);
 	if (!reverse)
 		buf_append_byte(place, CATALOG_KEY_NEXT);

@@ -202,6 +202,7 @@ diff_ask_taken(struct index_writer *writer, const struct index_def *def, struct 
 	struct str values;
 
 	index_key_entries(&writer->key, writer->db, def->number);
+	TRY(catalog_key_status(&writer->key));
 	r = tuple_reader(str_skip(key, writer->key.len));
 	for (size_t i = 0; i < components; i++)
 		TRY(tuple_next_elem(&r, &e));
@@ -482,7 +483,7 @@ index_clear(struct index_writer *writer, const struct index_def *def, size_t lim
 
 	assert(def->state == INDEX_DROPPED || def->state == INDEX_FAILED);
 	index_key_entries(&writer->key, writer->db, def->number);
-	buf_append_str(&end, buf_str(&writer->key));
+	buf_append_buf(&end, &writer->key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&writer->key));
 	TRY(catalog_key_status(&end));

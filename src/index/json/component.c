@@ -306,7 +306,7 @@ index_json_component_of_text(struct buf *raw, enum doc_key_order order, struct s
 	if (status == STATUS_OK && (c.cut || c.raw.len > most))
 		status = STATUS_KEY_TOO_LARGE;
 	else if (status == STATUS_OK)
-		buf_append_str(raw, buf_str(&c.raw));
+		buf_append_buf(raw, &c.raw);
 	buf_release(&c.raw);
 	return status == STATUS_OK ? buf_status(raw) : status;
 }

@@ -383,7 +383,7 @@ make_entry(struct index_making *m, const struct index_typed_value *first)
 	index_making_flags(m, (cut ? INDEX_ENTRY_CUT : 0u) | (null ? INDEX_ENTRY_FREE : 0u) |
 				      (carries ? INDEX_ENTRY_CARRIES : 0u));
 	if (carries)
-		buf_append_str(&m->value, buf_str(&values));
+		buf_append_buf(&m->value, &values);
 	return index_making_add(m);
 }
 

@@ -88,7 +88,7 @@ view_key_places(const struct catalog_db *db, uint64_t group, size_t map, unsigne
 	TRY(catalog_key_status(lo));
 	*ret_prefix_len = lo->len;
 	if (end.len) {
-		buf_append_str(hi, buf_str(lo));
+		buf_append_buf(hi, lo);
 		buf_append_str(hi, end);
 		TRY(buf_status(hi));
 	} else {

@@ -17,7 +17,7 @@ lacks_range(const struct catalog_db *db, const struct view_group *group, size_t 
 	if (!group->partitioned)
 		return view_prefix_end(buf_str(lo), hi);
 	/* Ids of a partition are its name, a colon and more. */
-	buf_append_str(hi, buf_str(lo));
+	buf_append_buf(hi, lo);
 	buf_append_str(&id, partition);
 	buf_append_byte(&id, ':');
 	tuple_put_str(lo, buf_str(&id));

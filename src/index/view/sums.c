@@ -183,7 +183,7 @@ cover_ask(const struct sums *s, unsigned level, struct str floor, struct str pla
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 
 	view_key_level(&lo, s->db, s->group->number, s->map, level);
-	buf_append_str(&hi, buf_str(&lo));
+	buf_append_buf(&hi, &lo);
 	buf_append_str(&hi, place);
 	if (!before)
 		buf_append_byte(&hi, CATALOG_KEY_NEXT);
@@ -377,7 +377,7 @@ children_ask(const struct sums *s, unsigned level, struct str place, struct str 
 	TRY(catalog_key_status(&lo));
 	ret->prefix_len = lo.len;
 	if (end.ptr) {
-		buf_append_str(&ret->hi, buf_str(&lo));
+		buf_append_buf(&ret->hi, &lo);
 		buf_append_str(&ret->hi, end);
 		TRY(catalog_key_status(&ret->hi));
 	} else {

@@ -80,7 +80,7 @@ select_step(const struct sums *s, unsigned level, uint64_t *index, struct buf *p
 	enum status status;
 	uint64_t rows = 1;
 
-	buf_append_str(&begin, buf_str(place));
+	buf_append_buf(&begin, place);
 	TRY(buf_status(&begin));
 	TRY(level_scan_open(s, level, buf_str(&begin), STR(""), &scan));
 	while ((status = level_scan_next(s, &scan, &at, &value)) == STATUS_OK) {

@@ -81,7 +81,7 @@ static enum status
 row_key(struct writing *w, size_t map)
 {
 	view_key_level(&w->key, w->db, w->record.group.number, map, 0);
-	buf_append_str(&w->key, buf_str(&w->place));
+	buf_append_buf(&w->key, &w->place);
 	return catalog_key_status(&w->key);
 }
 
@@ -227,7 +227,7 @@ list_clear(struct writing *w, struct str id, uint64_t from)
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	TRY(doc_key(w, id, 0));
-	buf_append_str(&end, buf_str(&w->key));
+	buf_append_buf(&end, &w->key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(doc_key(w, id, from));

@@ -28,23 +28,25 @@ faulty_tap_read(struct faulty_tx *tx, enum kv_read mode)
 
 /*
  * Copies a value that was read into memory that ends where the value does, so that a sanitizer
- * reports an access beyond it. `ret->ptr` is NULL if there is no memory.
+ * reports an access beyond it.
  */
-static void
+static enum status
 tap_copy(struct kv_faulty_tap *tap, struct str value, struct str *ret)
 {
 	bool spoiled = ++tap->values == tap->spoil_value;
 	size_t len = spoiled && tap->cut < value.len ? tap->cut : value.len;
 	char *copy = mem_alloc(len ? len : 1);
 
-	*ret = (struct str){ copy, copy ? len : 0 };
-	if (copy && len)
+	if (!copy)
+		return STATUS_NOMEM;
+	*ret = str_of(copy, len);
+	if (len)
 		memcpy(copy, value.ptr, len);
-	if (!spoiled)
-		return;
-	tap->length = value.len;
-	if (copy && tap->flip < len)
+	if (spoiled)
+		tap->length = value.len;
+	if (spoiled && tap->flip < len)
 		copy[tap->flip] ^= (char)0xff;
+	return STATUS_OK;
 }
 
 void
@@ -57,18 +59,20 @@ faulty_tap_answer(struct faulty_tx *tx, struct faulty_future *f)
 		return;
 	f->copies_count = f->base.kind == KV_FUTURE_RANGE ? range->count : f->base.present;
 	f->copies = mem_zalloc(f->copies_count * sizeof(*f->copies) + 1);
-	if (!f->copies)
+	if (!f->copies) {
+		f->base.status = STATUS_NOMEM;
 		return;
+	}
 	if (f->base.kind != KV_FUTURE_RANGE) {
 		if (f->base.present) {
-			tap_copy(tap, f->base.value, &f->copies[0].value);
+			f->base.status = tap_copy(tap, f->base.value, &f->copies[0].value);
 			f->base.value = f->copies[0].value;
 		}
 		return;
 	}
-	for (size_t i = 0; i < f->copies_count; i++) {
+	for (size_t i = 0; i < f->copies_count && f->base.status == STATUS_OK; i++) {
 		f->copies[i].key = range->pairs[i].key;
-		tap_copy(tap, range->pairs[i].value, &f->copies[i].value);
+		f->base.status = tap_copy(tap, range->pairs[i].value, &f->copies[i].value);
 	}
 	range->pairs = f->copies;
 }

@@ -269,6 +269,7 @@ plain_image_clear_text(struct plain *p, const uint8_t text[PLAIN_TEXT_ID_BYTES])
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	plain_key_image_text(p->db, text, &begin);
+	TRY(catalog_key_status(&begin));
 	TRY(plain_key_end(buf_str(&begin), &end));
 	return kv_clear_range(p->tx, buf_str(&begin), buf_str(&end));
 }
@@ -279,7 +280,7 @@ clear_up_to(struct plain *p, const struct buf *begin, struct str event)
 {
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
-	buf_append_str(&end, buf_str(begin));
+	buf_append_buf(&end, begin);
 	buf_append_str(&end, event);
 	TRY(catalog_key_status(&end));
 	return kv_clear_range(p->tx, buf_str(begin), buf_str(&end));
@@ -297,7 +298,7 @@ clear_refs(struct plain *p, struct str event)
 	enum status status;
 
 	key_refs(p->db, &begin);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_str(&end, event);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));

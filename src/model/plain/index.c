@@ -108,6 +108,7 @@ collection_is_empty(struct kv_tx *tx, const struct catalog_db *db, bool *ret)
 	struct kv_future *f;
 
 	plain_key_space(&begin, db, PLAIN_SPACE_RECORDS);
+	TRY(catalog_key_status(&begin));
 	TRY(plain_key_end(buf_str(&begin), &end));
 	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));
@@ -344,8 +345,10 @@ members_read(struct plain *p, struct str key, const struct members *m, struct ar
 		buf_clear(&member);
 		buf_append_str(&member, key);
 		tuple_put_str(&member, m->names[i]);
-		if (catalog_key_status(&member) != STATUS_OK)
+		status = catalog_key_status(&member);
+		if (status == STATUS_KEY_TOO_LARGE)
 			continue; /* no document in leaves has such a name */
+		TRY(status);
 		status = plain_read_value(p, buf_str(&member), key.len, KV_READ, arena, &v);
 		if (status == STATUS_NOT_FOUND)
 			continue;
@@ -474,6 +477,7 @@ entry_is_taken(struct plain *p, const struct index_def *def, const struct kv_pai
 	struct str values;
 
 	index_key_entries(&head, p->db, def->number);
+	TRY(catalog_key_status(&head));
 	r = tuple_reader(str_skip(pair->key, head.len));
 	for (size_t i = 0; i < def->column_count; i++)
 		TRY(tuple_next_elem(&r, &e));

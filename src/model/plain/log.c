@@ -76,6 +76,7 @@ event_read(struct plain *p, const struct kv_pair *pair, struct arena *arena,
 	enum status status;
 
 	plain_key_space(&space, p->db, PLAIN_SPACE_LOG);
+	TRY(catalog_key_status(&space));
 	status = plain_seq_parse(str_skip(pair->key, space.len), &ret->seq);
 	if (status == STATUS_OK)
 		status = plain_event_parse(pair->value, arena, ret, p->err);

@@ -102,6 +102,7 @@ notice_read(const struct kv_pair *pair, struct arena *arena, struct plain_notice
 	enum status status;
 
 	notices_key(&root);
+	TRY(catalog_key_status(&root));
 	status = plain_seq_parse(str_skip(pair->key, root.len), &ret->seq);
 	if (status == STATUS_OK)
 		status = notice_record_parse(pair->value, arena, ret, err);

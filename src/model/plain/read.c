@@ -355,6 +355,7 @@ plain_read_value(struct plain *p, struct str key, size_t record_bytes, enum kv_r
 	if (!bson_is_container(ret))
 		return STATUS_OK;
 	buf_append_str(&begin, key);
+	TRY(catalog_key_status(&begin));
 	TRY(plain_key_end(key, &end));
 	TRY(plain_read_pairs(p, buf_str(&begin), buf_str(&end), mode, arena, &pairs));
 	pairs_trim(&pairs, 0, record_bytes);

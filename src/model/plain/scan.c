@@ -24,6 +24,7 @@ scan_bounds(struct plain *p, const struct plain_range *range, struct buf *begin,
 	struct buf *resumed = range->reverse ? end : begin;
 
 	plain_key_space(begin, p->db, PLAIN_SPACE_RECORDS);
+	TRY(catalog_key_status(begin));
 	TRY(plain_key_end(buf_str(begin), end));
 	if (range->from)
 		TRY(bound_put(p, range->from, range->from_open, begin));

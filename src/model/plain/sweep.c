@@ -91,6 +91,7 @@ sweep_texts(struct sweep *sweep, struct plain *p)
 	struct kv_future *f;
 
 	plain_key_space(&begin, p->db, PLAIN_SPACE_STAGED);
+	TRY(catalog_key_status(&begin));
 	TRY(plain_key_end(buf_str(&begin), &end));
 	f = kv_get_range(p->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));

@@ -83,6 +83,7 @@ plain_text_clear(struct plain *p, const uint8_t text[PLAIN_TEXT_ID_BYTES])
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	plain_key_text(p->db, text, &begin);
+	TRY(catalog_key_status(&begin));
 	TRY(plain_key_end(buf_str(&begin), &end));
 	return kv_clear_range(p->tx, buf_str(&begin), buf_str(&end));
 }

@@ -100,7 +100,7 @@ static void
 child_key(const struct place *at, struct str step, uint32_t position, struct buf *ret)
 {
 	buf_clear(ret);
-	buf_append_str(ret, buf_str(&at->key));
+	buf_append_buf(ret, &at->key);
 	if (at->leaf.value.type == BSON_ARRAY)
 		tuple_put_u64(ret, position);
 	else
@@ -335,7 +335,7 @@ set_step(struct changing *c, struct place *at, const struct plain_path *path, si
 	if (!bson_is_container(&leaf.value))
 		return plain_path_fail_scalar(path, step + 1, c->p->err);
 	buf_clear(&at->key);
-	buf_append_str(&at->key, buf_str(&key));
+	buf_append_buf(&at->key, &key);
 	at->is_root = false;
 	at->leaf = leaf;
 	return buf_status(&at->key);
@@ -370,7 +370,7 @@ unset(struct changing *c, struct place *at, const struct plain_path *path)
 		if (i + 1 == path->count)
 			break;
 		buf_clear(&at->key);
-		buf_append_str(&at->key, buf_str(&key));
+		buf_append_buf(&at->key, &key);
 		TRY(buf_status(&at->key));
 		at->leaf = leaf;
 	}

@@ -60,10 +60,11 @@ check_reference(struct catalog_verify *v, struct verify_record *record)
 
 	plain_key_space(&space, v->db, PLAIN_SPACE_RECORDS);
 	plain_key_text(v->db, record->root.text, &key);
+	TRY(catalog_key_status(&space));
 	TRY(catalog_key_status(&key));
 	TRY(catalog_verify_get(v, buf_str(&key), &f));
 	if (!kv_future_value(f, &value) ||
-	    plain_text_parse(value, record->arena, &text, NULL) != STATUS_OK ||
+	    !catalog_verify_parsed(v, plain_text_parse(value, record->arena, &text, NULL)) ||
 	    text.length != record->root.length ||
 	    !str_eq(text.owner, str_skip(buf_str(&record->key), space.len)))
 		catalog_verify_found(v, PLAIN_FINDING_TEXT, buf_str(&record->key),
@@ -357,7 +358,8 @@ staged_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, uin
 	TRY(catalog_key_status(&key));
 	TRY(catalog_verify_get(v, buf_str(&key), &f));
 	if (!kv_future_value(f, &value) ||
-	    plain_text_parse(value, v->scratch, &text, NULL) != STATUS_OK || !text.staged_ms)
+	    !catalog_verify_parsed(v, plain_text_parse(value, v->scratch, &text, NULL)) ||
+	    !text.staged_ms)
 		catalog_verify_found(v, PLAIN_FINDING_TEXT, c->pair.key,
 				     "no text was written ahead under this id");
 	kv_future_free(f);
@@ -399,7 +401,7 @@ event_check(struct catalog_verify *v, const struct catalog_verify_cursor *c, voi
 		status = plain_event_parse(c->pair.value, v->scratch, &event, &err);
 	if (status == STATUS_NEWER)
 		catalog_verify_unreadable(v, status, &err, c->pair.key, "not an event");
-	else if (status != STATUS_OK ||
+	else if (!catalog_verify_parsed(v, status) ||
 		 (event.detail.len && bson_check(event.detail, NULL) != STATUS_OK))
 		catalog_verify_found(v, PLAIN_FINDING_EVENT, c->pair.key, "not an event");
 	return STATUS_OK;

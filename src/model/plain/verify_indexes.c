@@ -44,7 +44,9 @@ document_id(struct index_verify_on *on, struct str tail, struct str *ret)
 {
 	struct tuple_reader r = tuple_reader(tail);
 
-	return catalog_next_text(&r, TUPLE_BYTES, on->arena, true, ret) == STATUS_OK && !r.rest.len;
+	enum status status = catalog_next_text(&r, TUPLE_BYTES, on->arena, true, ret);
+
+	return catalog_verify_parsed(on->v, status) && !r.rest.len;
 }
 
 static enum status

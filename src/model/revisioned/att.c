@@ -300,7 +300,7 @@ uploads_sweep_pages(struct kv_store *store, uint64_t number, uint64_t until_ms, 
 	tuple_put_u64(&s.next, KV_ROOT_UPLOADS);
 	if (number)
 		tuple_put_u64(&s.next, number);
-	buf_append_str(&s.end, buf_str(&s.next));
+	buf_append_buf(&s.end, &s.next);
 	buf_append_byte(&s.end, CATALOG_KEY_LAST);
 	if (buf_status(&s.next) != STATUS_OK || buf_status(&s.end) != STATUS_OK)
 		status = err_set(err, STATUS_NOMEM, "out of memory");

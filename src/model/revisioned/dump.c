@@ -475,7 +475,7 @@ salvage_space(struct rev_salvage *s, enum rev_subspace space,
 	enum status status;
 
 	rev_key_space(&begin, s->dump.db, space);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
@@ -528,7 +528,7 @@ rev_adopt(struct kv_tx *tx, const struct catalog_db *db, uint64_t options[CATALO
 	(void)err;
 	*ret_made = NULL;
 	rev_key_space(&begin, db, REV_SUBSPACE_PARTITIONS);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));

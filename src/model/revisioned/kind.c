@@ -22,7 +22,7 @@ rev_newest_read(struct kv_tx *tx, uint64_t number, struct kv_future **ret)
 
 	tuple_put_u64(&lo, number);
 	tuple_put_u64(&lo, REV_SUBSPACE_CHANGES);
-	buf_append_str(&hi, buf_str(&lo));
+	buf_append_buf(&hi, &lo);
 	buf_append_byte(&hi, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&lo));
 	TRY(catalog_key_status(&hi));

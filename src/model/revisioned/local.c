@@ -113,7 +113,7 @@ rev_local_get(struct kv_tx *tx, const struct catalog_db *db, struct str id, stru
 
 	rev_key_named(&key, db, REV_SUBSPACE_LOCAL, id);
 	TRY(catalog_key_status(&key));
-	buf_append_str(&end, buf_str(&key));
+	buf_append_buf(&end, &key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(kv_scan_init(&scan, tx, buf_str(&key), buf_str(&end), &options));

@@ -104,7 +104,7 @@ newest_ask(struct kv_tx *tx, const struct catalog_db *db, size_t *ret_prefix_len
 	const struct kv_range_options newest = { .limit = 1, .reverse = true, .mode = KV_SNAPSHOT };
 
 	rev_key_space(&key, db, REV_SUBSPACE_CHANGES);
-	buf_append_str(&end, buf_str(&key));
+	buf_append_buf(&end, &key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&key));
 	TRY(catalog_key_status(&end));

@@ -216,7 +216,7 @@ verify_spaces(struct catalog_verify *v)
 		} else {
 			catalog_verify_found(v, CATALOG_FINDING_KEY, buf_str(&key),
 					     "the database has no such part");
-			buf_append_str(&at, buf_str(&key));
+			buf_append_buf(&at, &key);
 			buf_append_byte(&at, CATALOG_KEY_NEXT);
 		}
 		TRY(buf_status(&at));

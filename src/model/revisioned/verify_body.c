@@ -88,7 +88,7 @@ verify_body_leaf(struct catalog_verify *v, struct verify_body *b, struct str pat
 	status = doc_assemble_leaf(&b->assembler, path, value);
 	if (status == STATUS_CORRUPT) {
 		buf_clear(&v->key);
-		buf_append_str(&v->key, buf_str(&b->key));
+		buf_append_buf(&v->key, &b->key);
 		buf_append_str(&v->key, path);
 		catalog_verify_found(v, REV_FINDING_BODY_CORRUPT, buf_str(&v->key),
 				     "no document can have this leaf at this place");

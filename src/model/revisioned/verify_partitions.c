@@ -79,7 +79,7 @@ partition_report_absent(struct catalog_verify *v, const struct verify_partitions
 		if (seen[c] || p->sums[c] == 0)
 			continue;
 		rev_key_space(&v->key, v->db, REV_SUBSPACE_PARTITIONS);
-		buf_append_str(&v->key, buf_str(&p->prefix));
+		buf_append_buf(&v->key, &p->prefix);
 		buf_append_byte(&v->key, '\0');
 		tuple_put_u64(&v->key, (uint64_t)c);
 		TRY(buf_status(&v->key));

@@ -125,7 +125,7 @@ verify_back(struct verify_group *g, struct str id, const struct view_back *back,
 		partition = view_partition_of(id);
 	view_place_put(&place, partition, back->component, id, back->ordinal);
 	view_key_level(&v->key, v->db, g->record.group.number, back->map, 0);
-	buf_append_str(&v->key, buf_str(&place));
+	buf_append_buf(&v->key, &place);
 	TRY(buf_status(&place));
 	TRY(catalog_key_status(&v->key));
 	TRY(catalog_verify_get(v, buf_str(&v->key), &f));

@@ -135,7 +135,7 @@ versions_forget(struct timed *t)
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	timed_key_space(&begin, t->db, TIMED_SPACE_VERSIONS);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(kv_clear_range(t->tx, buf_str(&begin), buf_str(&end)));
@@ -355,7 +355,7 @@ timed_history_unread(const struct timed *t, enum timed_space space, struct buf *
 		     struct buf *end)
 {
 	timed_key_space(begin, t->db, space);
-	buf_append_str(end, buf_str(begin));
+	buf_append_buf(end, begin);
 	if (t->has_history)
 		tuple_put_u64(end, t->state.buckets[0].number);
 	else

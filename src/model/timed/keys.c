@@ -125,7 +125,7 @@ timed_key_close_range(enum timed_bound_kind from, enum timed_bound_kind to, stru
 	TRY(catalog_key_status(end));
 	if (str_cmp(buf_str(begin), buf_str(end)) > 0) {
 		buf_clear(end);
-		buf_append_str(end, buf_str(begin));
+		buf_append_buf(end, begin);
 	}
 	return catalog_key_status(end);
 }

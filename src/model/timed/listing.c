@@ -336,7 +336,7 @@ space_list(struct listing *l, enum timed_space space)
 	struct history h = timed_history_of(l->t);
 
 	timed_key_space(&begin, l->t->db, space);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(history_versions_open(&versions, &h, buf_str(&begin), buf_str(&end)));

@@ -166,7 +166,7 @@ shard_ask_between(struct sweep_shard *s, unsigned shard, uint64_t from_ms, uint6
 
 	timed_key_space(&begin, s->t.db, TIMED_SPACE_EXPIRY);
 	tuple_put_u64(&begin, shard);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	if (from_ms)
 		tuple_put_u64(&begin, from_ms);
 	tuple_put_u64(&end, to_ms);

@@ -252,7 +252,7 @@ notes_forget(struct trim *r, struct str row, struct str group, uint64_t era,
 
 	timed_versions_key(r->t->db, era, TIMED_VERSION_NOTE, &begin);
 	buf_append_str(&begin, group);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	tuple_put_u64(&end, job->until_us + 1);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
@@ -354,7 +354,7 @@ body_release(struct trim *r, struct str group, uint64_t bucket, bool *ret_more)
 	tuple_put_u64(&begin, bucket);
 	skip = begin.len;
 	buf_append_str(&begin, group);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
@@ -424,7 +424,7 @@ jobs_run(struct trim *r)
 
 	timed_key_space(&begin, r->t->db, TIMED_SPACE_TRIM);
 	tuple_put_u64(&begin, 0);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	f = kv_get_range(r->t->tx, buf_str(&begin), buf_str(&end), &options);
@@ -471,7 +471,7 @@ notes_count(struct trim *r, struct str group, size_t *notes, uint64_t *ret_us)
 		timed_versions_key(r->t->db, era, TIMED_VERSION_NOTE, &begin);
 		buf_append_str(&begin, group);
 		buf_clear(&end);
-		buf_append_str(&end, buf_str(&begin));
+		buf_append_buf(&end, &begin);
 		buf_append_byte(&end, CATALOG_KEY_LAST);
 		TRY(catalog_key_status(&begin));
 		TRY(catalog_key_status(&end));
@@ -530,7 +530,7 @@ items_look(struct trim *r)
 
 	timed_key_space(&begin, r->t->db, TIMED_SPACE_TRIM);
 	skip = begin.len;
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	tuple_put_u64(&begin, 1);
 	tuple_put_u64(&end, timed_trim_slot(r->t->now_us));
 	TRY(catalog_key_status(&begin));
@@ -593,7 +593,7 @@ timed_trim_end(struct timed *t)
 	TRY(timed_walk_key(t->db, TIMED_SPACE_RETRIM, &key));
 	TRY(kv_clear(t->tx, buf_str(&key)));
 	timed_key_space(&key, t->db, TIMED_SPACE_TRIM);
-	buf_append_str(&end, buf_str(&key));
+	buf_append_buf(&end, &key);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	return kv_clear_range(t->tx, buf_str(&key), buf_str(&end));
@@ -680,7 +680,7 @@ timed_trim_clear(struct timed *t, uint64_t *ret_done, bool *ret_more)
 		return STATUS_OK;
 	all = !state->most_versions && state->versions_until < state->buckets[0].number;
 	timed_key_space(&begin, t->db, TIMED_SPACE_VERSIONS);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	if (all)
 		buf_append_byte(&end, CATALOG_KEY_LAST);
 	else

@@ -221,7 +221,7 @@ check_era(struct timed *t, uint64_t era)
 	uint64_t us;
 
 	timed_versions_key(t->db, era, TIMED_VERSION_HORIZON, &begin);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(kv_scan_init(&scan, t->tx, buf_str(&begin), buf_str(&end), &options));
@@ -299,7 +299,7 @@ stream_open(struct timed_horizons *h, uint64_t era, struct str begin, struct str
 	assert(h->count < ERAS_MOST);
 	timed_versions_key(h->t->db, era, TIMED_VERSION_HORIZON, &from);
 	tuple_put_u64(&from, TIMED_SPACE_ROWS);
-	buf_append_str(&to, buf_str(&from));
+	buf_append_buf(&to, &from);
 	buf_append_str(&from, key_tail(h->t, begin));
 	buf_append_str(&to, key_tail(h->t, end));
 	TRY(catalog_key_status(&from));

@@ -142,7 +142,7 @@ timed_weigh_forget(struct timed *t, uint64_t bucket)
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 
 	timed_key_space(&begin, t->db, TIMED_SPACE_WEIGH);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	/* The mark stays as long as the bound. */
 	tuple_put_u64(&begin, bucket == UINT64_MAX ? 0 : 1);
 	tuple_put_u64(&end, bucket);
@@ -187,7 +187,7 @@ mark_move(struct timed *t, struct str mark, struct str value, uint64_t *ret_done
 	if (!timed_weight_parse(value, &until, &place))
 		return STATUS_CORRUPT;
 	timed_key_space(&end, t->db, TIMED_SPACE_GONE);
-	buf_append_str(&begin, buf_str(&end));
+	buf_append_buf(&begin, &end);
 	tuple_put_u64(&begin, t->state.buckets[0].number);
 	if (str_cmp(key_tail(t, buf_str(&begin)), place) < 0) {
 		TRY(key_of(t, TIMED_SPACE_GONE, place, &begin));
@@ -219,7 +219,7 @@ body_range(const struct timed *t, struct str body_tail, struct str place, struct
 	   struct buf *end)
 {
 	TRY(key_of(t, TIMED_SPACE_BODY, body_tail, begin));
-	buf_append_str(end, buf_str(begin));
+	buf_append_buf(end, begin);
 	buf_append_byte(end, CATALOG_KEY_LAST);
 	buf_append_str(begin, place);
 	if (place.len)
@@ -292,7 +292,7 @@ entries_read(struct timed *t, size_t limit, struct kv_range *ret)
 	struct kv_future *f;
 
 	timed_key_space(&begin, t->db, TIMED_SPACE_WEIGH);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);

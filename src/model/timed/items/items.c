@@ -15,6 +15,7 @@ row_parse(struct timed *t, struct str row, struct arena *arena, uint64_t *ret_ha
 	struct timed_place place;
 
 	timed_key_space(&space, t->db, TIMED_SPACE_ROWS);
+	TRY(catalog_key_status(&space));
 	TRY(timed_place_parse(timed_schema_of(t->db), str_skip(row, space.len), arena, &place));
 	if (place.path.count || place.key[0].kind != DOC_BYTES)
 		return STATUS_CORRUPT;
@@ -110,7 +111,7 @@ timed_items_count(struct timed *t, uint64_t *ret)
 	enum status status;
 
 	timed_key_space(&begin, t->db, TIMED_SPACE_COUNT);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(timed_cursor_open(&scan, t, buf_str(&begin), buf_str(&end), NULL));

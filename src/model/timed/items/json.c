@@ -214,7 +214,7 @@ moved_write(struct timed_json *j, const struct buf *array, int64_t first, const 
 	if (places[place - first] == PLACE_GONE)
 		return STATUS_OK;
 	key = timed_arena_buf(j->item->arena, pair->key.len + JSON_STEP_MORE);
-	buf_append_str(&key, buf_str(array));
+	buf_append_buf(&key, array);
 	tuple_put_i64(&key, places[place - first]);
 	buf_append_str(&key, r.rest);
 	TRY(buf_status(&key));

@@ -111,7 +111,7 @@ body_is_gone(struct catalog_verify *v, const struct body_seen *b, bool *ret)
 
 	*ret = false;
 	timed_key_space(&begin, v->db, TIMED_SPACE_GONE);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	while (more && !*ret) {
@@ -631,8 +631,8 @@ verify_header(struct catalog_verify *v, const struct kv_pair *pair, struct str t
 
 	arena_clear(v->scratch);
 	v->sum.documents++;
-	if (timed_place_parse(timed_schema_of(v->db), tail, v->scratch, &place) != STATUS_OK ||
-	    place.path.count) {
+	status = timed_place_parse(timed_schema_of(v->db), tail, v->scratch, &place);
+	if (!catalog_verify_parsed(v, status) || place.path.count) {
 		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "not the key of an item");
 		return STATUS_OK;
 	}
@@ -715,7 +715,7 @@ verify_is_there(struct catalog_verify *v, struct str id, bool *ret)
 
 	timed_key_space(&begin, v->db, TIMED_SPACE_BODY);
 	buf_append_str(&begin, id);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));

@@ -81,7 +81,7 @@ cells_take_all(struct cells *c, timed_cell_visitor *visit, void *arg)
 	enum status status;
 
 	timed_key_space(&c->space, c->t->db, TIMED_SPACE_ROWS);
-	buf_append_str(&end, buf_str(&c->space));
+	buf_append_buf(&end, &c->space);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&c->space));
 	TRY(catalog_key_status(&end));

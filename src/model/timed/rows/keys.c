@@ -82,7 +82,7 @@ enum status
 timed_key_rows(struct timed *t, const struct timed_rows *rows, struct buf *begin, struct buf *end)
 {
 	TRY(timed_key_hash(t, rows->hash, begin));
-	buf_append_str(end, buf_str(begin));
+	buf_append_buf(end, begin);
 	if (rows->from.kind != TIMED_BOUND_END)
 		TRY(key_put_edge(t, &rows->from, begin));
 	if (rows->to.kind != TIMED_BOUND_END)

@@ -69,6 +69,7 @@ row_take_pair(struct row_read *r, const struct kv_pair *pair)
 	struct timed_cell cell;
 
 	timed_key_space(&space, r->t->db, TIMED_SPACE_ROWS);
+	TRY(catalog_key_status(&space));
 	TRY(timed_place_parse(timed_schema_of(r->t->db), str_skip(pair->key, space.len), r->arena,
 			      &place));
 	TRY(timed_cell_parse(pair->value, &cell, r->t->err));
@@ -122,7 +123,7 @@ read_range(struct row_read *r, const struct buf *begin)
 	struct kv_pair pair;
 	enum status status;
 
-	buf_append_str(&end, buf_str(begin));
+	buf_append_buf(&end, begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(timed_cursor_open(&scan, r->t, buf_str(begin), buf_str(&end), NULL));
@@ -173,7 +174,7 @@ timed_scan_open(struct timed_scan *scan, struct timed *t, const struct timed_key
 		TRY(timed_key_hash(t, hash, &begin));
 	else
 		timed_key_space(&begin, t->db, TIMED_SPACE_ROWS);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	return scan_begin(scan, buf_str(&begin), buf_str(&end));

@@ -33,7 +33,7 @@ verify_cell(struct catalog_verify *v, const struct kv_pair *pair, struct str tai
 	enum status status;
 
 	arena_clear(v->scratch);
-	if (timed_place_parse(schema, tail, v->scratch, &place) != STATUS_OK) {
+	if (!catalog_verify_parsed(v, timed_place_parse(schema, tail, v->scratch, &place))) {
 		catalog_verify_found(v, CATALOG_FINDING_KEY, pair->key, "not a place in a row");
 		return STATUS_OK;
 	}
@@ -101,7 +101,8 @@ verify_entry(struct catalog_verify *v, const struct catalog_verify_cursor *c, vo
 	arena_clear(v->scratch);
 	if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
 	    tuple_next_u64(&r, &ms) != STATUS_OK ||
-	    timed_place_parse(timed_schema_of(v->db), r.rest, v->scratch, &place) != STATUS_OK)
+	    !catalog_verify_parsed(
+		    v, timed_place_parse(timed_schema_of(v->db), r.rest, v->scratch, &place)))
 		catalog_verify_found(v, CATALOG_FINDING_KEY, c->pair.key,
 				     "not the place of a cell that expires");
 	return STATUS_OK;

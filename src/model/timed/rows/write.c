@@ -50,7 +50,7 @@ clear_way(struct timed *t, const struct buf *row, const struct timed_path *place
 {
 	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
 
-	buf_append_str(&key, buf_str(row));
+	buf_append_buf(&key, row);
 	for (size_t i = 0; i + 1 < place->count; i++) {
 		const struct timed_path step = { &place->steps[i], 1 };
 
@@ -68,7 +68,7 @@ write_values(struct timed *t, const struct buf *place, const struct timed_value 
 
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&key);
-		buf_append_str(&key, buf_str(place));
+		buf_append_buf(&key, place);
 		TRY(timed_key_path(t, &values[i].path, &key));
 		TRY(timed_cell_write(t, buf_str(&key), TIMED_LEAF, &values[i].value, expiry));
 	}
@@ -90,7 +90,7 @@ timed_put(struct timed *t, const struct timed_key *key, const struct timed_path 
 	TRY(timed_write_begin(t));
 	/* Before the values, whose keys both may clear: a transaction sees its writes in order. */
 	TRY(clear_way(t, &row, place));
-	buf_append_str(&at, buf_str(&row));
+	buf_append_buf(&at, &row);
 	TRY(timed_key_path(t, place, &at));
 	TRY(timed_data_clear_below(t, buf_str(&at)));
 	return write_values(t, &at, values, count, expiry);

@@ -47,7 +47,7 @@ enum status
 table_writing_key(struct table_writing *w, uint64_t column, const struct doc_scalar *element)
 {
 	buf_clear(&w->cell);
-	buf_append_str(&w->cell, buf_str(&w->row));
+	buf_append_buf(&w->cell, &w->row);
 	return table_key_cell(w->t, column, element, &w->cell);
 }
 

@@ -441,7 +441,7 @@ contest_empty(struct contest *c, const struct table_change *change, const struct
 
 	o.stamp -= change->makes_way && !o.ties;
 	TRY(table_writing_key(w, change->column, NULL));
-	buf_append_str(&end, buf_str(&w->cell));
+	buf_append_buf(&end, &w->cell);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(cover_of(c, r, &cover));

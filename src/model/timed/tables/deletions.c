@@ -24,7 +24,7 @@ table_deletions_open(struct timed *t, struct table_deletions **ret)
 	if (t->at_us)
 		return err_set(t->err, STATUS_INVALID, "the past has no deletions of its own");
 	timed_key_space(&begin, t->db, TIMED_SPACE_MARKS);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	tuple_put_u64(&end, TABLE_MARK_DUES);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
@@ -165,7 +165,7 @@ deleted_keys(struct timed *t, const struct table_deletion *d, struct buf *begin,
 {
 	if (d->kind == TABLE_DELETION_RANGE) {
 		TRY(table_key_partition(t, &d->key, begin));
-		buf_append_str(end, buf_str(begin));
+		buf_append_buf(end, begin);
 		buf_append_str(begin, d->from);
 		buf_append_str(end, d->to);
 	} else {
@@ -173,7 +173,7 @@ deleted_keys(struct timed *t, const struct table_deletion *d, struct buf *begin,
 		if (d->kind == TABLE_DELETION_COLUMN)
 			TRY(table_key_cell(t, d->column, d->has_element ? &d->element : NULL,
 					   begin));
-		buf_append_str(end, buf_str(begin));
+		buf_append_buf(end, begin);
 		buf_append_byte(end, d->kind == TABLE_DELETION_INSERTED ? CATALOG_KEY_NEXT
 									: CATALOG_KEY_LAST);
 	}

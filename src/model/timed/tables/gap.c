@@ -32,7 +32,7 @@ static enum status
 row_range(struct timed *t, const struct table_key *key, struct buf *begin, struct buf *end)
 {
 	TRY(table_key_row(t, key, begin));
-	buf_append_str(end, buf_str(begin));
+	buf_append_buf(end, begin);
 	buf_append_byte(end, CATALOG_KEY_LAST);
 	return catalog_key_status(end);
 }

@@ -307,6 +307,6 @@ table_index_is_carried(const struct table_index_scan *s)
 enum status
 table_index_place(const struct table_index_scan *s, struct buf *ret)
 {
-	buf_append_str(ret, buf_str(&s->place));
+	buf_append_buf(ret, &s->place);
 	return buf_status(ret);
 }

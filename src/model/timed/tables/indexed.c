@@ -132,7 +132,7 @@ visit_expire(struct visit *v, struct table_stored *s)
 
 	timed_init(&t, v->tx, v->db, NULL, kv_tx_err(v->tx));
 	timed_key_space(&key, v->db, TIMED_SPACE_ROWS);
-	buf_append_str(&key, buf_str(&v->id));
+	buf_append_buf(&key, &v->id);
 	TRY(catalog_key_status(&key));
 	TRY(table_row_expire(&t, buf_str(&key), v->def, &any));
 	if (!any)

@@ -166,7 +166,7 @@ table_key_range(struct timed *t, const struct table_key *partition, const struct
 
 	TRY(table_key_partition(t, partition, begin));
 	buf_clear(end);
-	buf_append_str(end, buf_str(begin));
+	buf_append_buf(end, begin);
 	if (from->kind != TIMED_BOUND_END)
 		TRY(edge_put(t, from, begin));
 	else if (schema->key_count > schema->hash_count)

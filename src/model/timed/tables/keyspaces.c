@@ -354,7 +354,7 @@ list_all(struct kv_tx *tx, struct str keyspace, struct root_list *l)
 	TRY(root_key(STR(""), STR(""), &begin));
 	prefix_len = begin.len;
 	TRY(root_key(keyspace, STR(""), &begin));
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	/* Behind the stamp, which a transaction that has changed something cannot read. */
 	if (!keyspace.len)

@@ -252,7 +252,7 @@ table_range_marks_open(struct table_range_marks *m, struct timed *t, struct str 
 
 	*m = (struct table_range_marks){ .t = t };
 	TRY(table_mark_partition_key(t->db, key, &begin));
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	return kv_scan_init(&m->scan, t->tx, buf_str(&begin), buf_str(&end), NULL);
@@ -409,7 +409,7 @@ table_marks_forget(struct timed *t, struct str row)
 	enum status status;
 
 	TRY(table_mark_key(t->db, row, false, &begin));
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(kv_clear_range(t->tx, buf_str(&begin), buf_str(&end)));
@@ -485,7 +485,7 @@ table_marks_tend(struct timed *t, uint64_t *ret_done, bool *ret_more)
 	if (!schema->stamped || t->now_us <= grace)
 		return STATUS_OK;
 	part_key(t->db, TABLE_MARK_DUES, &begin);
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	tuple_put_u64(&end, t->now_us - grace);
 	TRY(catalog_key_status(&end));
 	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);

@@ -87,7 +87,7 @@ range_of_tokens(struct table_scan *s)
 		return catalog_key_status(&s->begin);
 	TRY(table_key_token(s->t, to->token, &key));
 	buf_clear(&s->end);
-	buf_append_str(&s->end, buf_str(&key));
+	buf_append_buf(&s->end, &key);
 	if (to->kind == TIMED_BOUND_INCLUSIVE)
 		buf_append_byte(&s->end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&s->begin));
@@ -130,10 +130,10 @@ range_go_on(struct table_scan *s, struct str after)
 	/* A place outside of the range leaves all of it, or nothing. */
 	if (!s->options.reverse && str_cmp(buf_str(&key), buf_str(&s->begin)) > 0) {
 		buf_clear(&s->begin);
-		buf_append_str(&s->begin, buf_str(&key));
+		buf_append_buf(&s->begin, &key);
 	} else if (s->options.reverse && str_cmp(buf_str(&key), buf_str(&s->end)) < 0) {
 		buf_clear(&s->end);
-		buf_append_str(&s->end, buf_str(&key));
+		buf_append_buf(&s->end, &key);
 	}
 	TRY(catalog_key_status(&s->begin));
 	return catalog_key_status(&s->end);
@@ -162,7 +162,7 @@ cursor_open(struct table_scan *s)
 	/* The edges the wrong way round are a range without rows. */
 	if (str_cmp(buf_str(&s->begin), buf_str(&s->end)) > 0) {
 		buf_clear(&s->end);
-		buf_append_str(&s->end, buf_str(&s->begin));
+		buf_append_buf(&s->end, &s->begin);
 		TRY(buf_status(&s->end));
 	}
 	TRY(timed_cursor_open_few(&s->cursor, s->t, buf_str(&s->begin), buf_str(&s->end), &options,
@@ -247,7 +247,7 @@ statics_read(struct table_scan *s)
 	struct kv_pair pair;
 	enum status status;
 
-	buf_append_str(&begin, buf_str(&s->partition));
+	buf_append_buf(&begin, &s->partition);
 	tuple_put_bytes(&begin, STR(""));
 	TRY(put_behind(buf_str(&begin), &end));
 	TRY(timed_cursor_open(&cursor, s->t, buf_str(&begin), buf_str(&end), NULL));
@@ -579,7 +579,7 @@ table_scan_skip_partition(struct table_scan *s)
 	s->cursor = (struct timed_cursor){ 0 };
 	if (s->options.reverse) {
 		buf_clear(&s->end);
-		buf_append_str(&s->end, buf_str(&s->partition));
+		buf_append_buf(&s->end, &s->partition);
 		TRY(catalog_key_status(&s->end));
 	} else {
 		TRY(put_behind(buf_str(&s->partition), &s->begin));

@@ -172,7 +172,8 @@ check_cell(struct table_check *c, const struct kv_pair *pair, struct str tail)
 	const char *wrong;
 
 	arena_clear(c->v->scratch);
-	if (table_place_parse(c->schema, tail, c->v->scratch, &place) != STATUS_OK) {
+	if (!catalog_verify_parsed(c->v,
+				   table_place_parse(c->schema, tail, c->v->scratch, &place))) {
 		catalog_verify_found(c->v, CATALOG_FINDING_KEY, pair->key, "not a place in a row");
 		return STATUS_OK;
 	}
@@ -263,7 +264,8 @@ check_entry(struct catalog_verify *v, const struct catalog_verify_cursor *cursor
 	arena_clear(v->scratch);
 	if (tuple_next_u64(&r, &shard) != STATUS_OK || shard >= TIMED_EXPIRY_SHARDS ||
 	    tuple_next_u64(&r, &ms) != STATUS_OK ||
-	    table_place_parse(table_schema_of(v->db), r.rest, v->scratch, &place) != STATUS_OK)
+	    !catalog_verify_parsed(
+		    v, table_place_parse(table_schema_of(v->db), r.rest, v->scratch, &place)))
 		catalog_verify_found(v, CATALOG_FINDING_KEY, cursor->pair.key,
 				     "not the place of a cell that expires");
 	return STATUS_OK;

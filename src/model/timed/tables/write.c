@@ -312,7 +312,7 @@ table_clear_partition(struct timed *t, const struct table_key *partition, bool *
 	*ret_more = false;
 	TRY(table_count_check(t, false));
 	TRY(table_key_partition(t, partition, &begin));
-	buf_append_str(&end, buf_str(&begin));
+	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(table_order_begin(t, false, &o));
