@@ -85,7 +85,7 @@ changes_make_room(struct changes *c)
 	return STATUS_OK;
 }
 
-/* The first change of the body; c->count: there is none. They are sorted. */
+/* The first change of this body or, where it has none, of one behind it. They are sorted. */
 static size_t
 changes_find(const struct changes *c, uint64_t body)
 {
@@ -99,7 +99,7 @@ changes_find(const struct changes *c, uint64_t body)
 		else
 			high = middle;
 	}
-	return low < c->count && c->at[low].body == body ? low : c->count;
+	return low;
 }
 
 /*
