@@ -37,8 +37,9 @@ enum {
 #define PLAIN   "ks.plain" /* with an index and a default lifetime */
 #define STAMPED "ks.stamped"
 #define PACKED  "ks.packed"
-#define HITS    "ks.hits" /* counters */
-#define WIDE    "ks.wide" /* packed, with a map between other columns */
+#define HITS    "ks.hits"  /* counters */
+#define WIDE    "ks.wide"  /* packed, with a map between other columns */
+#define WHOLE   "ks.whole" /* packed, and each row is a single pair */
 
 struct world {
 	char dir[64];
@@ -937,6 +938,157 @@ an_insert_meets_who_writes_what_it_packs_alone(void **state)
 				STATUS_TX_CONFLICT);
 }
 
+/* ---- Whole rows ---- */
+
+static enum status
+create_whole_body(struct kv_tx *tx, void *arg)
+{
+	static const struct table_column columns[] = {
+		{ .name = TEXT("k"), .kind = TABLE_HASH },
+		{ .name = TEXT("a"), .kind = TABLE_REGULAR },
+		{ .name = TEXT("b"), .kind = TABLE_REGULAR },
+	};
+	const struct table_property packs[] = { { STR(TABLE_PROPERTY_PACKED), STR("true") } };
+	const struct table_schema whole = { .columns = columns,
+					    .column_count = COUNT(columns),
+					    .properties = packs,
+					    .property_count = 1 };
+
+	(void)arg;
+	return table_create(tx, STR(WHOLE), &whole, 0, NULL);
+}
+
+static enum status
+whole_insert_one(struct timed *t, int64_t n)
+{
+	const struct doc_scalar k = number(n);
+	const struct table_change changes[] = { put(WIDE_A, "a", never), put(WIDE_B, "b", never) };
+	const struct table_write write = { .key = { 1, &k, 1 },
+					   .inserts = true,
+					   .expiry = never,
+					   .changes = changes,
+					   .change_count = COUNT(changes) };
+
+	return table_write(t, &write);
+}
+
+static enum status
+fill_whole(struct probe *p, struct timed *t)
+{
+	(void)p;
+	assert_true(table_schema_of(t->db)->whole);
+	for (int64_t n = 1; n <= 3; n++)
+		TRY(whole_insert_one(t, n));
+	return STATUS_OK;
+}
+
+static int
+setup_whole(void **state)
+{
+	int failed = setup(state);
+	struct world *w = *state;
+	struct err err = { 0 };
+
+	assert_int_equal(kv_run(w->store, create_whole_body, NULL, NULL, &err), STATUS_OK);
+	fill_with(w, WHOLE, fill_whole);
+	return failed;
+}
+
+static enum status
+whole_insert(struct probe *p, struct timed *t)
+{
+	(void)p;
+	return whole_insert_one(t, 4);
+}
+
+static enum status
+whole_clear(struct probe *p, struct timed *t)
+{
+	const struct doc_scalar k = number(1);
+	const struct table_key key = { 1, &k, 1 };
+
+	(void)p;
+	return table_clear_row(t, &key);
+}
+
+/* `some`: of these columns alone. */
+static enum status
+whole_read(struct probe *p, struct timed *t, int64_t n, bool some, uint64_t *ids, size_t count)
+{
+	const struct table_wanted wanted = { .some = some, .ids = ids, .count = count };
+	const struct doc_scalar k = number(n);
+	const struct table_key key = { 1, &k, 1 };
+	struct table_row row;
+
+	TRY(table_read(t, &key, false, &wanted, p->arena, &row));
+	say_row(p, &row);
+	return STATUS_OK;
+}
+
+static enum status
+whole_read_all(struct probe *p, struct timed *t)
+{
+	return whole_read(p, t, 1, false, NULL, 0);
+}
+
+static enum status
+whole_read_some(struct probe *p, struct timed *t)
+{
+	uint64_t ids[] = { WIDE_B };
+
+	return whole_read(p, t, 2, true, ids, COUNT(ids));
+}
+
+static enum status
+whole_is_there(struct probe *p, struct timed *t)
+{
+	return whole_read(p, t, 3, true, NULL, 0);
+}
+
+static enum status
+whole_is_none(struct probe *p, struct timed *t)
+{
+	return whole_read(p, t, 5, true, NULL, 0);
+}
+
+static enum status
+whole_scan(struct probe *p, struct timed *t)
+{
+	const struct table_scan_options options = { .reverse = false };
+
+	return scan(p, t, &options);
+}
+
+IN(WHOLE, whole, whole_insert)
+IN(WHOLE, whole, whole_clear)
+IN(WHOLE, whole, whole_read_all)
+IN(WHOLE, whole, whole_read_some)
+IN(WHOLE, whole, whole_is_there)
+IN(WHOLE, whole, whole_is_none)
+IN(WHOLE, whole, whole_scan)
+
+static const struct probe_op whole[] = {
+	{ "insert a whole row", whole_insert_in_whole, "ok, conflicts 0 0+0; 1: C/O" },
+	{ "clear a whole row", whole_clear_in_whole, "ok, conflicts 0 0+0" },
+	{ "read a whole row", whole_read_all_in_whole,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C~C/CNC~C~C" },
+	{ "read a column of a whole row", whole_read_some_in_whole,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C~C/CNC~COC~C" },
+	{ "ask for a whole row", whole_is_there_in_whole,
+	  "ok, conflicts 1 0+0; 1: C/O 2: CO/CNC~CO" },
+	{ "ask for a whole row in vain", whole_is_none_in_whole,
+	  "not_found, conflicts 1 0+0; 1: C/O" },
+	{ "scan whole rows", whole_scan_in_whole, "ok, conflicts 1 0+0; 1: C/O 2-4: C~C/CNC~C~C" },
+};
+
+static void
+whole_rows_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each_throughout(w->store, w, whole, COUNT(whole));
+}
+
 static void
 a_row_has_elements_of_bytes(void **state)
 {
@@ -1017,6 +1169,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_sweep_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(clearing_marks_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(whole_rows_hand_failures_on, setup_whole, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup_long,
 						teardown),
