@@ -259,6 +259,35 @@ assert_same(struct items *f, const char *key, struct jtree_node *tree, struct ar
 	buf_release(&expected);
 }
 
+/* ---- As another one has lain ---- */
+
+static enum status
+pair_put(void *arg, const struct timed_json_pair *pair)
+{
+	return timed_json_put_pair(arg, pair);
+}
+
+/* Writes "copy" pair by pair, in an arena of its own, since each pair takes back what it took. */
+static enum status
+copy_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct step *s = arg;
+	struct arena *other = arena_new(SIZE_MAX);
+	struct timed_item from, to;
+	enum status status;
+
+	assert_non_null(other);
+	status = timed_item_open(t, s->key, arena, &from);
+	if (status == STATUS_OK)
+		status = timed_item_open(t, STR("copy"), other, &to);
+	if (status == STATUS_OK)
+		status = timed_item_delete(&to);
+	if (status == STATUS_OK)
+		status = timed_json_each(&from, pair_put, &to);
+	arena_free(other);
+	return status;
+}
+
 static void
 random_changes_agree(void **state)
 {
@@ -301,6 +330,8 @@ random_changes_agree(void **state)
 			items_must(f, change_run, &s);
 			assert_same(f, "leaves", d, arena);
 		}
+		items_must(f, copy_run, &s);
+		assert_same(f, "copy", d, arena);
 		arena_reset(arena, mark);
 	}
 	items_verify(f);
@@ -325,6 +356,8 @@ the_deepest_document_is_kept(void **state)
 	assert_int_equal(jtree_read(s.text, arena, &root, NULL), STATUS_OK);
 	assert_int_equal(jtree_member(arena, root, STR("d"), &d), STATUS_OK);
 	assert_same(f, "leaves", d, arena);
+	items_must(f, copy_run, &s);
+	assert_same(f, "copy", d, arena);
 	items_verify(f);
 	arena_free(arena);
 }
@@ -404,6 +437,95 @@ a_text_of_whole_chunks_is_sound(void **state)
 	arena_free(arena);
 }
 
+/* A part of a text that is put at its place in "put". */
+struct part {
+	uint64_t offset;
+	struct str bytes;
+	bool anew; /* the item goes first */
+};
+
+static enum status
+part_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct part *p = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("put"), arena, &item));
+	if (p->anew)
+		TRY(timed_item_delete(&item));
+	return timed_json_put_text(&item, p->offset, p->bytes);
+}
+
+static void
+put_is(struct items *f, uint64_t offset, struct str bytes, enum status expected)
+{
+	struct part p = { .offset = offset, .bytes = bytes };
+
+	assert_int_equal(items_try(f, "0", part_run, &p), expected);
+}
+
+/* Over what is there, as if there were nothing. */
+static void
+put_anew_is(struct items *f, struct str bytes, enum status expected)
+{
+	struct part p = { .bytes = bytes, .anew = true };
+
+	assert_int_equal(items_try(f, "0", part_run, &p), expected);
+}
+
+static enum status
+put_length_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+	struct str *text = arg;
+	struct str got;
+
+	TRY(timed_item_open(t, STR("put"), arena, &item));
+	assert_int_equal(item.length, text->len);
+	TRY(timed_json_text(&item, 0, text->len, &got));
+	assert_true(str_eq(got, *text));
+	return STATUS_OK;
+}
+
+/* A short text is put as a whole, and has to be one; parts of a long one follow each other. */
+static void
+a_text_is_put_in_parts_that_follow_each_other(void **state)
+{
+	struct arena *arena = arena_new(SIZE_MAX);
+	struct items *f = *state;
+	struct str packed = arena_printf(arena, "\"%0*d\"", TIMED_JSON_PACKED_BYTES - 2, 0);
+	struct str wrong = arena_printf(arena, "\"%0*d", TIMED_JSON_PACKED_BYTES - 1, 0);
+	struct str name = str_from_cstr(repeated(arena, 'n', TIMED_JSON_PATH_BYTES));
+	struct str text = arena_printf(arena, "{\"%.*s\":\"%0*d\"}", STR_ARG(name),
+				       2 * TIMED_CHUNK_BYTES, 0);
+	struct str large = str_from_cstr(repeated(arena, 'x', TIMED_WRITE_BYTES + 1));
+
+	put_is(f, 0, STR(""), STATUS_INVALID);
+	put_is(f, 1, STR("1"), STATUS_INVALID);
+	put_is(f, 0, wrong, STATUS_INVALID);
+	put_is(f, 0, STR("1 "), STATUS_INVALID);
+	put_is(f, 0, large, STATUS_INVALID);
+	put_is(f, 0, packed, STATUS_OK);
+	items_verify(f);
+	/* It has no body, in which more could follow. */
+	put_is(f, packed.len, STR("1"), STATUS_INVALID);
+	/* One that is longer is not looked at. */
+	put_anew_is(f, str_from_cstr(repeated(arena, 'x', TIMED_JSON_PACKED_BYTES + 1)), STATUS_OK);
+	put_anew_is(f, str_of(text.ptr, TIMED_CHUNK_BYTES + 7), STATUS_OK);
+	put_is(f, TIMED_CHUNK_BYTES + 6, STR("x"), STATUS_INVALID);
+	put_is(f, TIMED_CHUNK_BYTES + 8, STR("x"), STATUS_INVALID);
+	put_is(f, TIMED_CHUNK_BYTES + 7,
+	       str_of(large.ptr, TIMED_WRITE_BYTES - TIMED_CHUNK_BYTES - 6), STATUS_INVALID);
+	put_is(f, TIMED_CHUNK_BYTES + 7, str_skip(text, TIMED_CHUNK_BYTES + 7), STATUS_OK);
+	items_must(f, put_length_run, &text);
+	items_verify(f);
+	put_anew_is(f, str_of(large.ptr, TIMED_WRITE_BYTES), STATUS_OK);
+	put_anew_is(f, STR("1"), STATUS_OK);
+	items_sweep(f);
+	items_verify(f);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -415,6 +537,8 @@ main(void)
 						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(a_text_of_whole_chunks_is_sound, items_setup,
 						items_teardown),
+		cmocka_unit_test_setup_teardown(a_text_is_put_in_parts_that_follow_each_other,
+						items_setup, items_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,6 +297,32 @@ stage_take(struct probe *p, struct timed *t, struct timed_item *item)
 	return status;
 }
 
+/* What is staged for something else, or cannot be published, is not taken. */
+static enum status
+stage_take_none(struct probe *p, struct timed *t, struct timed_item *item)
+{
+	struct timed_stage others[] = { staged, staged, staged, staged, staged, staged, staged };
+	struct timed_stages stages = { .allowed = true };
+	enum status status = STATUS_VALUE_TOO_LARGE;
+
+	others[0].key = STR("other");
+	others[1].bytes.ptr++;
+	others[2].bytes.len--;
+	others[3].offset++;
+	others[4].base_len++;
+	others[5].complete = false;
+	others[6].stale = true;
+	t->stages = &stages;
+	for (size_t i = 0; i < COUNT(others) && status == STATUS_VALUE_TOO_LARGE; i++) {
+		stages.first = &others[i];
+		stages.is_wanted = false;
+		status = timed_value_staged(item, 0, staged.bytes, false, 0);
+		buf_printf(&p->said, "%d", stages.is_wanted);
+	}
+	t->stages = NULL;
+	return status;
+}
+
 #define OF(key, name)                                                                              \
 	static enum status name##_of(struct probe *p)                                              \
 	{                                                                                          \
@@ -308,6 +334,7 @@ OF(NULL, stage_go_on)
 OF(NULL, stage_patch)
 OF(NULL, stage_drop)
 OF("staged", stage_take)
+OF("staged", stage_take_none)
 
 static const struct probe_op of_stages[] = {
 	{ "begin", stage_begin_of, "ok, conflicts 0 0+0; 1: C/O" },
@@ -315,6 +342,7 @@ static const struct probe_op of_stages[] = {
 	{ "patch another version", stage_patch_of,
 	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOC~OCOCOCO" },
 	{ "drop", stage_drop_of, "ok, conflicts 1 0+0; 1: C/O 2: O/" },
+	{ "publish another one", stage_take_none_of, "value_too_large, conflicts 1 0+0; 1: C/O" },
 	{ "publish", stage_take_of, "ok, conflicts 2 0+0; 1: C/O 2: O/" },
 };
 

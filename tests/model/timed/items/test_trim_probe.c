@@ -31,6 +31,16 @@ fill_bound(struct timed *t, struct world *w)
 		t, (struct timed_history_bounds){ .seconds = 1000 * 1000, .versions = 1 });
 }
 
+/* Also by bytes, more than there are. */
+static enum status
+fill_bounds(struct timed *t, struct world *w)
+{
+	(void)w;
+	return timed_history_set(t, (struct timed_history_bounds){ .seconds = 1000 * 1000,
+								   .bytes = INT64_MAX,
+								   .versions = 1 });
+}
+
 /* A value in the header, and a member whose value lies in pieces. */
 static enum status
 fill_changes(struct timed *t, struct world *w)
@@ -80,6 +90,11 @@ static world_fill *const fills[] = {
 	fill_changes, fill_jobs,    fill_changes, fill_changes,
 };
 
+static world_fill *const fills_counted[] = {
+	fill_bounds,  fill_changes, fill_changes, fill_changes, fill_changes,
+	fill_changes, fill_jobs,    fill_changes, fill_changes,
+};
+
 /* ---- Probes ---- */
 
 static enum status
@@ -106,14 +121,32 @@ static const struct probe_op ops[] = {
 	  "OC/OCNCOCO" },
 };
 
+static const struct probe_op ops_counted[] = {
+	{ "remove versions whose bytes are counted", trim_of,
+	  "ok, conflicts 17 0+0; 1: C/O 2: C/CNCOCOCOC~COC 3-4: C/O 5-6: C/C~OC 7-10: C/O "
+	  "11-12: O/" },
+};
+
 static int
-setup(void **state)
+setup_with(void **state, world_fill *const *filling, size_t count)
 {
 	struct world **w = (struct world **)state;
 
-	world_open(fills, sizeof(fills) / sizeof(fills[0]), w);
+	world_open(filling, count, w);
 	(*w)->now_ms = START_MS + 20 * 1000;
 	return 0;
+}
+
+static int
+setup(void **state)
+{
+	return setup_with(state, fills, sizeof(fills) / sizeof(fills[0]));
+}
+
+static int
+setup_counted(void **state)
+{
+	return setup_with(state, fills_counted, sizeof(fills_counted) / sizeof(fills_counted[0]));
 }
 
 static int
@@ -131,12 +164,22 @@ removing_versions_hands_failures_on(void **state)
 	probe_each(w->store, w, ops, 1);
 }
 
+static void
+removing_counted_versions_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, ops_counted, 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(removing_versions_hands_failures_on, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(removing_counted_versions_hands_failures_on,
+						setup_counted, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
