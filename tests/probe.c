@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena_apart.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "catalog/verify.h"
@@ -72,6 +73,7 @@ probe_begin(struct probe *p)
 {
 	kv_faulty_tap(p->store, p->tap);
 	p->tap = NULL;
+	arena_set_apart(p->failing);
 	(void)mem_fail_only(p->failing);
 }
 
@@ -158,6 +160,7 @@ probing_run(struct probing *g, size_t arena_bytes)
 	p->failing = g->failing;
 	status = g->op->run(p);
 	g->failed = mem_fail_only(0) >= g->failing;
+	arena_set_apart(false);
 	assert_null(p->tap); /* the operation has called probe_begin() */
 	kv_faulty_tap(p->store, NULL);
 	kv_tx_free(p->tx);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/arena_apart.h"
 #include "base/budget.h"
 #include "base/mem.h"
 
@@ -55,6 +56,14 @@ struct arena {
 	 */
 	struct arena_block none;
 };
+
+static _Thread_local bool arena_apart;
+
+void
+arena_set_apart(bool on)
+{
+	arena_apart = on;
+}
 
 /* The sanitizer reports every access to these bytes until they are handed out. */
 static void
@@ -125,11 +134,11 @@ arena_is_empty(const struct arena *a)
 	return a->block == &a->none || (a->block->used == 0 && a->block->prev == &a->none);
 }
 
-/* The first block, when it is first needed. NULL when memory is short. */
+/* The first block, when it is first needed, with room for `n`. NULL when memory is short. */
 static struct arena_block *
-arena_add_first_block(struct arena *a)
+arena_add_first_block(struct arena *a, size_t n)
 {
-	struct arena_block *b = arena_block_new(&a->none, ARENA_BLOCK_BYTES);
+	struct arena_block *b = arena_block_new(&a->none, arena_apart ? n : ARENA_BLOCK_BYTES);
 
 	if (b)
 		a->block = b;
@@ -215,12 +224,14 @@ arena_take_beyond(struct arena *a, size_t n)
 		a->full = true;
 		return NULL;
 	}
-	if (a->block == &a->none && !arena_add_first_block(a))
+	if (a->block == &a->none && !arena_add_first_block(a, n))
 		return NULL;
 	b = a->block;
 	if (b->used || n > b->cap) {
 		if (cap > ARENA_BLOCK_MOST_BYTES)
 			cap = ARENA_BLOCK_MOST_BYTES;
+		if (arena_apart)
+			cap = n;
 		b = arena_add_block(a, n > cap ? n : cap);
 		if (!b)
 			return NULL;

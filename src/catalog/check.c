@@ -44,6 +44,12 @@ catalog_verify_parsed(struct catalog_verify *v, enum status status)
 	return status == STATUS_OK;
 }
 
+bool
+catalog_verify_parsed_in(struct catalog_verify *v, enum status status, const struct arena *arena)
+{
+	return catalog_verify_parsed(v, arena_is_starved(arena) ? STATUS_NOMEM : status);
+}
+
 void
 catalog_verify_unreadable(struct catalog_verify *v, enum status status, const struct err *err,
 			  struct str key, const char *text)

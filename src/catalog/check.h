@@ -60,6 +60,10 @@ struct catalog_verify {
  */
 MUST_USE bool catalog_verify_parsed(struct catalog_verify *v, enum status status);
 
+/* The same of a parser that has had another arena than `scratch`, and may have found it empty. */
+MUST_USE bool catalog_verify_parsed_in(struct catalog_verify *v, enum status status,
+				       const struct arena *arena);
+
 /* `kind`: a static name. */
 void catalog_verify_found(struct catalog_verify *v, const char *kind, struct str key,
 			  const char *fmt, ...) PRINTF(4, 5);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/arena_apart.h"
 #include "base/budget.h"
 #include "base/buf.h"
 #include "base/clear.h"
@@ -293,6 +294,29 @@ an_array_keeps_its_elements_as_it_grows(void **state)
 }
 
 static void
+each_allocation_of_an_arena_can_fail_by_itself(void **state)
+{
+	struct arena *a = arena_new(1000);
+	uint64_t made;
+
+	(void)state;
+	arena_set_apart(true);
+	(void)mem_fail_only(2);
+	assert_non_null(arena_alloc(a, 1));
+	assert_null(arena_alloc(a, 1));
+	assert_true(arena_is_starved(a));
+	assert_non_null(arena_bytes(a, 10));
+	assert_non_null(arena_dup(a, STR("text")).ptr);
+	made = mem_fail_only(0);
+	assert_int_equal(made, 4);
+	arena_set_apart(false);
+	assert_non_null(arena_alloc(a, 1));
+	assert_non_null(arena_alloc(a, 1));
+	assert_int_equal(mem_fail_only(0), 1);
+	arena_free(a);
+}
+
+static void
 the_nth_allocation_and_all_after_it_fail(void **state)
 {
 	void *p;
@@ -426,6 +450,7 @@ main(void)
 		cmocka_unit_test(an_arena_formats),
 		cmocka_unit_test(a_copy_is_whole_or_is_left_alone),
 		cmocka_unit_test(an_array_keeps_its_elements_as_it_grows),
+		cmocka_unit_test(each_allocation_of_an_arena_can_fail_by_itself),
 		cmocka_unit_test(the_nth_allocation_and_all_after_it_fail),
 		cmocka_unit_test(what_is_in_front_of_a_large_member_is_cleared),
 		cmocka_unit_test(what_is_behind_a_large_member_is_cleared),

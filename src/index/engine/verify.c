@@ -91,7 +91,7 @@ check_definition(struct verify *x, const struct catalog_verify_cursor *c)
 	status = index_def_parse(x->on.db.kind->index_form, c->pair.value, x->on.arena, &def, &err);
 	if (status == STATUS_OK && index_def_check(&def, x->on.arena, &err) == STATUS_CORRUPT)
 		status = STATUS_CORRUPT;
-	if (status != STATUS_OK)
+	if (!catalog_verify_parsed_in(x->on.v, status, x->on.arena))
 		catalog_verify_unreadable(x->on.v, status, &err, c->pair.key,
 					  "not the definition of an index");
 }

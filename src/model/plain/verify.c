@@ -64,7 +64,8 @@ check_reference(struct catalog_verify *v, struct verify_record *record)
 	TRY(catalog_key_status(&key));
 	TRY(catalog_verify_get(v, buf_str(&key), &f));
 	if (!kv_future_value(f, &value) ||
-	    !catalog_verify_parsed(v, plain_text_parse(value, record->arena, &text, NULL)) ||
+	    !catalog_verify_parsed_in(v, plain_text_parse(value, record->arena, &text, NULL),
+				      record->arena) ||
 	    text.length != record->root.length ||
 	    !str_eq(text.owner, str_skip(buf_str(&record->key), space.len)))
 		catalog_verify_found(v, PLAIN_FINDING_TEXT, buf_str(&record->key),
@@ -127,7 +128,7 @@ record_begin(struct catalog_verify *v, struct verify_record *record, const struc
 	if (!value.ptr)
 		return STATUS_LIMIT;
 	status = plain_root_parse(value, record->arena, &record->root, &err);
-	record->good = status == STATUS_OK;
+	record->good = catalog_verify_parsed_in(v, status, record->arena);
 	if (!record->good)
 		catalog_verify_unreadable(v, status, &err, pair->key, "not a document");
 	return STATUS_OK;

@@ -46,7 +46,7 @@ document_id(struct index_verify_on *on, struct str tail, struct str *ret)
 
 	enum status status = catalog_next_text(&r, TUPLE_BYTES, on->arena, true, ret);
 
-	return catalog_verify_parsed(on->v, status) && !r.rest.len;
+	return catalog_verify_parsed_in(on->v, status, on->arena) && !r.rest.len;
 }
 
 static enum status

@@ -26,7 +26,7 @@ row_id(struct index_verify_on *on, struct str tail, struct str *ret)
 	/* Without room in `last` the row's next pair counts as its first, too: only more work. */
 	buf_set(last, str_of(tail.ptr, len));
 	*ret = arena_dup(on->arena, str_of(tail.ptr, len));
-	return ret->ptr;
+	return catalog_verify_parsed(on->v, ret->ptr ? STATUS_OK : STATUS_NOMEM);
 }
 
 static enum status
