@@ -379,12 +379,155 @@ fixture_teardown(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* ---- Terms of indexes ---- */
+
+/* One that could be made is not: STATUS_EXISTS. */
+static enum status
+create_index_body(struct timed *t, void *arg)
+{
+	uint64_t number;
+
+	TRY(table_index_create(t, arg, &number));
+	return STATUS_EXISTS;
+}
+
+#define COLUMN(id)                                                                                 \
+	{                                                                                          \
+		.column = (id)                                                                     \
+	}
+#define PART(id, the_part)                                                                         \
+	{                                                                                          \
+		.column = (id), .part = INDEX_TYPED_##the_part                                     \
+	}
+#define WHERE(id)                                                                                  \
+	{                                                                                          \
+		.column = (id), .op = INDEX_TYPED_NOT_NULL                                         \
+	}
+
+enum {
+	LIST_MOST = 17, /* one more than any list of terms may have */
+};
+
+struct terms {
+	const char *refusal; /* what it begins with; NULL: there is none */
+	bool is_unique;
+	struct table_index_column columns[LIST_MOST];
+	uint64_t carried[LIST_MOST];
+	struct index_typed_condition conditions[LIST_MOST];
+	size_t column_count, carried_count, condition_count; /* 0: as many as have an id */
+};
+
+static struct table_index
+index_of(const struct terms *c)
+{
+	struct table_index terms = { .name = STR("i"),
+				     .is_unique = c->is_unique,
+				     .columns = c->columns,
+				     .column_count = c->column_count,
+				     .carried = c->carried,
+				     .carried_count = c->carried_count,
+				     .conditions = c->conditions,
+				     .condition_count = c->condition_count };
+
+	while (!c->column_count && terms.column_count < LIST_MOST &&
+	       c->columns[terms.column_count].column)
+		terms.column_count++;
+	while (!c->carried_count && terms.carried_count < LIST_MOST &&
+	       c->carried[terms.carried_count])
+		terms.carried_count++;
+	while (!c->condition_count && terms.condition_count < LIST_MOST &&
+	       c->conditions[terms.condition_count].column)
+		terms.condition_count++;
+	return terms;
+}
+
+static void
+terms_that_no_index_can_have_are_refused(void **state)
+{
+	static const char *const single = "rows of an index are chosen by single values";
+	static const char *const way = "the column";
+	static const char *const carries = "an index includes single values in the row";
+	static const struct terms good[] = {
+		{ .columns = { COLUMN(MSG) } },
+		{ .columns = { COLUMN(MSG), COLUMN(MSG_ID) }, .is_unique = true },
+		{ .columns = { PART(MSG_PROPS, KEYS) } },
+		{ .columns = { PART(MSG_PROPS, VALUES) } },
+		{ .columns = { PART(MSG_PROPS, ENTRIES) } },
+		{ .columns = { PART(TAGS, VALUES) } },
+		{ .columns = { COLUMN(OWNER) } },
+		{ .columns = { COLUMN(MSG_ID) }, .carried = { MSG } },
+		{ .columns = { COLUMN(MSG) }, .conditions = { WHERE(MSG_ID) } },
+	};
+	const struct terms bad[] = {
+		{ .refusal = "an index has 1 to 16 columns" },
+		{ .refusal = "an index has 1 to 16 columns", .column_count = 17 },
+		{ .refusal = "no column of the table", .columns = { COLUMN(NO_COLUMN) } },
+		{ .refusal = way, .columns = { COLUMN(MSG_PROPS) } },
+		{ .refusal = way, .columns = { COLUMN(TAGS) } },
+		{ .refusal = way, .columns = { PART(MSG, KEYS) } },
+		{ .refusal = way, .columns = { PART(MSG, VALUES) } },
+		{ .refusal = way, .columns = { PART(MSG, ENTRIES) } },
+		{ .refusal = way, .columns = { PART(TAGS, KEYS) } },
+		{ .refusal = way, .columns = { PART(TAGS, ENTRIES) } },
+		{ .refusal = "an index of parts of the column",
+		  .columns = { PART(TAGS, VALUES) },
+		  .is_unique = true },
+		{ .refusal = way, .columns = { PART(TAGS, VALUES), COLUMN(MSG) } },
+		{ .refusal = way, .columns = { COLUMN(MSG), COLUMN(OWNER) } },
+		{ .refusal = way, .columns = { COLUMN(MSG), COLUMN(MSG_ID), COLUMN(MSG) } },
+		{ .refusal = "an index includes 16 columns at most",
+		  .columns = { COLUMN(MSG_ID) },
+		  .carried = { MSG },
+		  .carried_count = 17 },
+		{ .refusal = "an index of parts of collections",
+		  .columns = { PART(TAGS, VALUES) },
+		  .carried = { MSG } },
+		{ .refusal = "an index of parts of collections",
+		  .columns = { COLUMN(OWNER) },
+		  .carried = { MSG } },
+		{ .refusal = carries, .columns = { COLUMN(MSG) }, .carried = { NO_COLUMN } },
+		{ .refusal = carries, .columns = { COLUMN(MSG) }, .carried = { MSG_ID } },
+		{ .refusal = carries, .columns = { COLUMN(MSG) }, .carried = { MSG_PROPS } },
+		{ .refusal = carries, .columns = { COLUMN(MSG) }, .carried = { OWNER } },
+		{ .refusal = way, .columns = { COLUMN(MSG_ID) }, .carried = { MSG, MSG } },
+		{ .refusal = way, .columns = { COLUMN(MSG) }, .carried = { MSG } },
+		{ .refusal = "an index has 16 conditions at most",
+		  .columns = { COLUMN(MSG) },
+		  .conditions = { WHERE(MSG) },
+		  .condition_count = 17 },
+		{ .refusal = single,
+		  .columns = { COLUMN(MSG) },
+		  .conditions = { WHERE(NO_COLUMN) } },
+		{ .refusal = single, .columns = { COLUMN(MSG) }, .conditions = { WHERE(TAGS) } },
+		{ .refusal = single, .columns = { COLUMN(MSG) }, .conditions = { WHERE(OWNER) } },
+		{ .refusal = single, .columns = { COLUMN(OWNER) }, .conditions = { WHERE(MSG) } },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct table_index terms = index_of(&good[i]);
+
+		f->err = (struct err){ 0 };
+		if (run(f, names[0], create_index_body, &terms) != STATUS_EXISTS)
+			fail_msg("terms %zu: %s", i, f->err.text);
+	}
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct table_index terms = index_of(&bad[i]);
+
+		f->err = (struct err){ 0 };
+		assert_int_equal(run(f, names[0], create_index_body, &terms), STATUS_INVALID);
+		if (strncmp(f->err.text, bad[i].refusal, strlen(bad[i].refusal)) != 0)
+			fail_msg("bad terms %zu: %s", i, f->err.text);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_choice_of_columns_has_its_values),
 		TEST(a_pair_that_no_row_has_is_damage),
+		TEST(terms_that_no_index_can_have_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("table_reads", tests, NULL, NULL);
