@@ -521,6 +521,103 @@ terms_that_no_index_can_have_are_refused(void **state)
 	}
 }
 
+/* ---- What a table needs besides itself ---- */
+
+static enum status
+put_type(struct kv_tx *tx, const char *keyspace, const char *name, const char *type, bool replaces)
+{
+	const struct table_field fields[] = { { STR("x"), str_from_cstr(type) },
+					      { STR("y"), STR("int") } };
+	const struct table_type all = { .keyspace = str_from_cstr(keyspace),
+					.name = str_from_cstr(name),
+					.fields = fields,
+					.field_count = COUNT(fields) };
+
+	return table_type_put(tx, &all, replaces, NULL);
+}
+
+/* A table that names "outer", which names "inner"; "out", "er" and "others" nobody names. */
+static enum status
+create_needy_body(struct kv_tx *tx, void *arg)
+{
+	static const struct table_column columns[] = {
+		{ .name = TEXT("k"), .type = TEXT("int"), .kind = TABLE_HASH },
+		{ .name = TEXT("v"),
+		  .type = TEXT("list<frozen<outer>>"),
+		  .kind = TABLE_REGULAR,
+		  .storage = TABLE_LIST },
+	};
+	const struct table_schema schema = { .columns = columns, .column_count = COUNT(columns) };
+
+	(void)arg;
+	TRY(put_type(tx, "ks", "er", "int", false));
+	TRY(put_type(tx, "ks", "inner", "text", false));
+	TRY(put_type(tx, "ks", "others", "outer", false));
+	TRY(put_type(tx, "ks", "out", "int", false));
+	TRY(put_type(tx, "ks", "outer", "map<int, inner>", false));
+	return table_create(tx, STR("ks.needy"), &schema, 0, NULL);
+}
+
+static enum status
+ensure_needs_body(struct timed *t, void *arg)
+{
+	struct arena *arena = arg;
+	struct table_needs needs;
+	struct table_types all;
+
+	TRY(table_needs_read(t->tx, t->db, arena, &needs, t->err));
+	assert_true(str_eq(needs.keyspace.name, STR("ks")));
+	assert_int_equal(needs.type_count, 2);
+	assert_true(str_eq(needs.types[0].name, STR("inner")));
+	assert_true(str_eq(needs.types[1].name, STR("outer")));
+	TRY(table_needs_ensure(t->tx, STR("to"), &needs, arena, t->err));
+	TRY(table_type_list(t->tx, STR("to"), arena, &all, t->err));
+	assert_int_equal(all.count, 2);
+	assert_true(str_eq(all.types[1].fields[0].type, STR("map<int, inner>")));
+	return STATUS_OK;
+}
+
+static enum status
+change_type_body(struct kv_tx *tx, void *arg)
+{
+	return put_type(tx, "to", "inner", arg, true);
+}
+
+/* With one field less than the table's. */
+static enum status
+shorten_type_body(struct kv_tx *tx, void *arg)
+{
+	const struct table_field field = { STR("x"), STR("text") };
+	const struct table_type type = {
+		.keyspace = STR("to"), .name = STR("inner"), .fields = &field, .field_count = 1
+	};
+
+	(void)arg;
+	return table_type_put(tx, &type, true, NULL);
+}
+
+static void
+what_a_table_needs_is_made_or_is_the_same(void **state)
+{
+	struct arena *arena = arena_new(ARENA_BYTES);
+	char text_type[] = "text", number_type[] = "int";
+	struct fixture *f = *state;
+
+	assert_int_equal(kv_run(f->store, create_needy_body, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(run(f, "ks.needy", ensure_needs_body, arena), STATUS_OK);
+	assert_int_equal(run(f, "ks.needy", ensure_needs_body, arena), STATUS_OK);
+	assert_int_equal(kv_run(f->store, change_type_body, number_type, NULL, &f->err), STATUS_OK);
+	f->err = (struct err){ 0 };
+	assert_int_equal(run(f, "ks.needy", ensure_needs_body, arena), STATUS_INVALID);
+	assert_string_equal(f->err.text,
+			    "the type \"inner\" of the keyspace \"to\" has other fields there");
+	assert_int_equal(kv_run(f->store, change_type_body, text_type, NULL, &f->err), STATUS_OK);
+	assert_int_equal(run(f, "ks.needy", ensure_needs_body, arena), STATUS_OK);
+	assert_int_equal(kv_run(f->store, shorten_type_body, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(run(f, "ks.needy", ensure_needs_body, arena), STATUS_INVALID);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -528,6 +625,7 @@ main(void)
 		TEST(each_choice_of_columns_has_its_values),
 		TEST(a_pair_that_no_row_has_is_damage),
 		TEST(terms_that_no_index_can_have_are_refused),
+		TEST(what_a_table_needs_is_made_or_is_the_same),
 	};
 
 	return cmocka_run_group_tests_name("table_reads", tests, NULL, NULL);
