@@ -7,6 +7,7 @@
  * and ends with a list of places of which the first is zero, and their number. Each has its
  * compression and a checksum behind it, which tells whether it is one.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/little_endian.h"
@@ -138,8 +139,6 @@ checksum_xxh3(const char *block, size_t len)
 {
 	static const uint32_t prime = 0x6b9083d9;
 
-	if (len < XXH3_LEAST_BYTES)
-		return 0;
 	return (uint32_t)xxh3((const uint8_t *)block, len) ^ (uint8_t)block[len] * prime;
 }
 
@@ -190,8 +189,7 @@ block_entries(struct str block, struct str *ret)
 {
 	uint64_t places;
 
-	if (block.len < BLOCK_LEAST_BYTES)
-		return false;
+	assert(block.len >= BLOCK_LEAST_BYTES);
 	places = little_endian_32(block.ptr + block.len - PLACE_BYTES);
 	if (!places || places > BLOCK_MOST_PLACES ||
 	    (places + 1) * PLACE_BYTES > block.len - KEY_TRAILER_BYTES)
@@ -206,9 +204,8 @@ raw_block_next(struct raw_walk *w, struct str *ret_key, struct str *ret_value)
 	uint64_t shared, own, value;
 	struct str rest = w->rest;
 
-	if (!rest.len || !raw_varint(&rest, &shared) || !raw_varint(&rest, &own) ||
-	    !raw_varint(&rest, &value) || shared > w->key.len || own > rest.len ||
-	    value > rest.len - own)
+	if (!raw_varint(&rest, &shared) || !raw_varint(&rest, &own) || !raw_varint(&rest, &value) ||
+	    shared > w->key.len || own > rest.len || value > rest.len - own)
 		return false;
 	w->key.len = (size_t)shared;
 	buf_append(&w->key, rest.ptr, (size_t)own);

@@ -177,18 +177,22 @@ walk_is_empty(const struct walk *w, size_t from)
 		return true;
 	while (at < w->len && !w->bytes[at])
 		at++;
-	return at == w->len || fill_is(w->bytes + at, w->len - at);
+	return fill_is(w->bytes + at, w->len - at);
 }
 
 /* The next place at which a record is whole, behind one that is not. */
 static size_t
 walk_resume(const struct walk *w, size_t at)
 {
+	size_t end = block_end(w, at);
 	size_t next = at + LOG_HEADER_BYTES;
 
-	if (next <= block_end(w, at)) {
+	if (next <= end) {
 		next += log_record_length(w->bytes + at);
-		if (next < block_end(w, at) && record_is_whole(w, next))
+		/* Where the block has no room for a header, the next block goes on. */
+		if (next <= end && end - next < LOG_HEADER_BYTES)
+			next = end;
+		if (next <= end && record_is_whole(w, next))
 			return next;
 	}
 	for (next = at + 1; next < w->len && !record_is_whole(w, next);)
@@ -220,7 +224,7 @@ walk_run(struct walk *w)
 	while (at < w->len && w->status == STATUS_OK) {
 		size_t end = block_end(w, at);
 
-		if (end - at < LOG_HEADER_BYTES && end % LOG_BLOCK_BYTES == 0) {
+		if (end - at < LOG_HEADER_BYTES) {
 			w->whole = w->whole == at ? end : w->whole;
 			at = end;
 		} else if (record_is_whole(w, at)) {
@@ -236,7 +240,7 @@ walk_run(struct walk *w)
 	/* Where a block ends with less than a header is nothing. */
 	if (block_end(w, w->whole) - w->whole < LOG_HEADER_BYTES)
 		w->whole = block_end(w, w->whole);
-	if (w->whole < w->len && !walk_is_empty(w, w->whole)) {
+	if (!walk_is_empty(w, w->whole)) {
 		walk_add_hole(w, w->len);
 		if (w->status == STATUS_OK)
 			w->log->holes[w->log->hole_count - 1].cut = walk_is_cut(w);
