@@ -16,6 +16,7 @@ ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t at);
 static bool interrupts, met;
 static unsigned reads, fails;
 static uint64_t spoilt_begin, spoilt_end;
+static uint64_t cut = UINT64_MAX;
 
 void
 file_faults_interrupt(void)
@@ -36,6 +37,12 @@ file_faults_spoil(uint64_t begin, uint64_t end)
 	spoilt_end = end;
 }
 
+void
+file_faults_cut(uint64_t end)
+{
+	cut = end;
+}
+
 bool
 file_faults_end(void)
 {
@@ -44,6 +51,7 @@ file_faults_end(void)
 	interrupts = met = false;
 	reads = fails = 0;
 	spoilt_begin = spoilt_end = 0;
+	cut = UINT64_MAX;
 	return any;
 }
 
@@ -89,5 +97,9 @@ __wrap_pread64(int fd, void *to, size_t n, off_t at)
 		return read_fails(error);
 	if ((uint64_t)at < spoilt_end && (uint64_t)at + n > spoilt_begin)
 		return read_fails(EIO);
+	if ((uint64_t)at + n > cut) {
+		met = true;
+		n = (uint64_t)at < cut ? (size_t)(cut - (uint64_t)at) : 0;
+	}
 	return __real_pread64(fd, to, read_bytes(n), at);
 }

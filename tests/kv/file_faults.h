@@ -17,7 +17,10 @@ void file_faults_fail(unsigned nth);
 /* Reads fail that want any of these bytes of a file, by pread() alone. */
 void file_faults_spoil(uint64_t begin, uint64_t end);
 
-/* No read fails any more. True if one has failed or was interrupted since. */
+/* A file ends there, by pread() alone: it is being cut while it is read. */
+void file_faults_cut(uint64_t end);
+
+/* No read fails any more. True if one has failed, was interrupted or cut since. */
 bool file_faults_end(void);
 
 #endif

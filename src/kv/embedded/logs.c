@@ -248,7 +248,7 @@ bytes_walk(const struct log_walk *w, struct log_bytes *b)
 		size_t end = block_end(at, b->len);
 		uint8_t type;
 
-		if (end % LOG_BLOCK_BYTES == 0 && end - at < LOG_HEADER_BYTES && at < b->len) {
+		if (end - at < LOG_HEADER_BYTES && at < b->len) {
 			at = end;
 			continue;
 		}
