@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/rand.h"
 #include "kv/embedded/embedded_int.h"
 #include "kv/embedded/gaps.h"
@@ -225,6 +226,341 @@ keys_that_are_too_long_are_not_kept(void **state)
 	assert_true(gaps_find(g, STR("ae"), STR("af"), 1, false, 7, &gap));
 	assert_true(str_eq(gap.end, STR("af")));
 	gaps_free(g);
+}
+
+/* ---- Every gap of a few keys ---- */
+
+enum {
+	FEW = 7, /* numbers of keys */
+	VERSION = 5,
+};
+
+/* A range of keys by their numbers; none: both are the same. */
+struct few {
+	unsigned from, to;
+};
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned
+most(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
+/* What a read of the range finds, to the key. */
+static void
+assert_few(struct gaps *g, struct few range, bool reverse, uint64_t version, struct few expected)
+{
+	char begin[3], end[3];
+	struct gaps_found gap;
+	const bool found = gaps_find(g, key_of(begin, 0, range.from), key_of(end, 0, range.to),
+				     ENTITY_BYTES, reverse, version, &gap);
+
+	assert_int_equal(found, expected.from < expected.to);
+	if (!found)
+		return;
+	assert_true(str_eq(gap.begin, key_of(begin, 0, expected.from)));
+	assert_true(str_eq(gap.end, key_of(end, 0, expected.to)));
+}
+
+static void
+keep_few(struct gaps *g, struct few range, bool reverse, uint64_t version)
+{
+	char begin[3], end[3];
+
+	gaps_keep(g, key_of(begin, 0, range.from), key_of(end, 0, range.to), ENTITY_BYTES, reverse,
+		  version);
+}
+
+/* The part of the range that the gap has. */
+static struct few
+few_common(struct few range, struct few gap)
+{
+	const struct few common = { most(range.from, gap.from), least(range.to, gap.to) };
+
+	return common.from < common.to ? common : (struct few){ 0 };
+}
+
+static void
+assert_few_everywhere(struct gaps *g, bool reverse, uint64_t version, struct few gap)
+{
+	for (unsigned from = 0; from < FEW; from++)
+		for (unsigned to = from + 1; to <= FEW; to++) {
+			const struct few range = { from, to };
+
+			assert_few(g, range, reverse, version, few_common(range, gap));
+			assert_few(g, range, !reverse, version, (struct few){ 0 });
+			assert_few(g, range, reverse, version - 1, (struct few){ 0 });
+		}
+}
+
+static void
+a_gap_is_found_by_each_range_that_it_touches(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < FEW; from++)
+		for (unsigned to = 0; to <= FEW; to++)
+			for (int reverse = 0; reverse <= 1; reverse++) {
+				struct gaps *g = gaps_that_are_told(VERSION);
+
+				keep_few(g, (struct few){ from, to }, reverse, VERSION);
+				assert_few_everywhere(g, reverse, VERSION,
+						      from < to ? (struct few){ from, to }
+								: (struct few){ 0 });
+				gaps_forget(g, VERSION + 1);
+				assert_few_everywhere(g, reverse, VERSION + 1, (struct few){ 0 });
+				gaps_free(g);
+			}
+}
+
+/* True if a read of the range begins in the gap. */
+static bool
+few_meets(struct few gap, struct few range, bool reverse)
+{
+	return reverse ? gap.from < range.to && range.to <= gap.to
+		       : gap.from <= range.from && range.from < gap.to;
+}
+
+static void
+a_gap_is_joined_to_one_that_its_read_began_in(void **state)
+{
+	(void)state;
+	for (unsigned from = 1; from < FEW; from++)
+		for (unsigned to = from + 1; to <= FEW; to++)
+			for (int reverse = 0; reverse <= 1; reverse++) {
+				const struct few gap = { 2, 5 }, next = { from, to };
+				struct gaps *g = gaps_that_are_told(VERSION);
+				struct few joined = next;
+
+				if (few_meets(gap, next, reverse))
+					joined = (struct few){ least(2, from), most(5, to) };
+				keep_few(g, gap, reverse, VERSION);
+				keep_few(g, next, reverse, VERSION + 1);
+				if (next.from >= gap.to || next.to <= gap.from) {
+					/* Both are there. */
+					assert_few(g, gap, reverse, VERSION, gap);
+					assert_few(g, next, reverse, VERSION + 1, next);
+				} else {
+					assert_few_everywhere(g, reverse, VERSION + 1, joined);
+				}
+				/* An older reader makes nothing older. */
+				keep_few(g, joined, reverse, VERSION);
+				assert_few(g, joined, reverse, VERSION, (struct few){ 0 });
+				assert_few(g, joined, reverse, VERSION + 1, joined);
+				gaps_free(g);
+			}
+}
+
+static void
+a_key_that_is_written_ends_the_gap(void **state)
+{
+	(void)state;
+	for (unsigned number = 0; number <= FEW; number++)
+		for (int reverse = 0; reverse <= 1; reverse++) {
+			const struct few gap = { 2, 5 };
+			struct gaps *g = gaps_that_are_told(VERSION);
+			struct few left = gap;
+			char room[3], end[3];
+			struct gaps_found found;
+			bool told;
+
+			/* A slot without a gap need not be told of its other keys. */
+			assert_true(gaps_begin(g, VERSION + 1));
+			assert_false(gaps_write(g, gaps_slot(key_of(room, 0, 1), ENTITY_BYTES),
+						key_of(room, 0, 1), VERSION + 1));
+			keep_few(g, gap, reverse, VERSION);
+			assert_few_everywhere(g, reverse, VERSION, (struct few){ 0 });
+			keep_few(g, gap, reverse, VERSION + 1);
+			told = gaps_write(g, gaps_slot(key_of(room, 0, number), ENTITY_BYTES),
+					  key_of(room, 0, number), VERSION + 2);
+			assert_true(told);
+			if (!reverse && number >= gap.from && number < gap.to)
+				left.to = number;
+			if (left.from == left.to)
+				left = (struct few){ 0 };
+			if (reverse && number >= gap.from && number < gap.to) {
+				/* What is behind the key stays, from the very next one on. */
+				assert_true(gaps_find(g, key_of(room, 0, 0), key_of(end, 0, FEW),
+						      ENTITY_BYTES, true, VERSION + 2, &found));
+				assert_int_equal(found.begin.len, 3);
+				assert_int_equal(found.begin.ptr[2], '\0');
+				assert_int_equal(number_of(found.begin), number + 1);
+				assert_true(str_eq(found.end, key_of(end, 0, gap.to)));
+			} else {
+				assert_few_everywhere(g, reverse, VERSION + 1, left);
+			}
+			/* Once the last gap has gone, nobody has to tell of keys any more. */
+			assert_int_equal(gaps_write(g,
+						    gaps_slot(key_of(room, 0, FEW), ENTITY_BYTES),
+						    key_of(room, 0, FEW), VERSION + 2),
+					 number != gap.from || reverse);
+			/* A reader from before the write leaves nothing. */
+			keep_few(g, (struct few){ 0, FEW }, !reverse, VERSION + 1);
+			assert_few(g, gap, !reverse, VERSION + 2, (struct few){ 0 });
+			gaps_free(g);
+		}
+}
+
+/* All places are taken: one more takes that of the one that begins most like it. */
+static void
+a_gap_takes_the_place_of_the_one_most_like_it(void **state)
+{
+	(void)state;
+	for (unsigned like = 0; like < GAPS_EACH; like++)
+		for (int reverse = 0; reverse <= 1; reverse++) {
+			struct gaps *g = gaps_that_are_told(VERSION);
+			char begin[] = "e.1", end[] = "e.2";
+			struct gaps_found gap;
+
+			for (unsigned i = 0; i < GAPS_EACH; i++) {
+				begin[1] = end[1] = (char)('a' + i);
+				gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, reverse, VERSION);
+			}
+			begin[1] = end[1] = (char)('a' + like);
+			begin[2] = '5';
+			end[2] = '6';
+			gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, reverse, VERSION);
+			assert_true(gaps_find(g, str_of(begin, 3), str_of(end, 3), 1, reverse,
+					      VERSION, &gap));
+			begin[2] = '1';
+			end[2] = '2';
+			for (unsigned i = 0; i < GAPS_EACH; i++) {
+				begin[1] = end[1] = (char)('a' + i);
+				assert_int_equal(gaps_find(g, str_of(begin, 3), str_of(end, 3), 1,
+							   reverse, VERSION, &gap),
+						 i != like);
+			}
+			gaps_free(g);
+		}
+}
+
+/* Those that begin like none of them take one place after the other. */
+static void
+gaps_that_are_like_none_take_turns(void **state)
+{
+	struct gaps *g = gaps_that_are_told(VERSION);
+	struct gaps_found gap;
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * GAPS_EACH; i++) {
+		char begin[] = "e.1", end[] = "e.2";
+
+		begin[1] = end[1] = (char)('a' + i);
+		gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, false, VERSION);
+		/* The places begin to be taken at the second one. */
+		if (i == GAPS_EACH) {
+			assert_true(gaps_find(g, STR("ea1"), STR("ea2"), 1, false, VERSION, &gap));
+			assert_false(gaps_find(g, STR("eb1"), STR("eb2"), 1, false, VERSION, &gap));
+		}
+		for (unsigned k = 0; i + 1 >= 2 * GAPS_EACH && k < GAPS_EACH; k++) {
+			begin[1] = end[1] = (char)('a' + i - k);
+			assert_true(gaps_find(g, str_of(begin, 3), str_of(end, 3), 1, false,
+					      VERSION, &gap));
+		}
+	}
+	gaps_free(g);
+}
+
+/* Of several gaps in a range the one that it begins in is found, whichever was kept first. */
+static void
+the_gap_that_a_range_begins_in_is_found_first(void **state)
+{
+	static const struct few gaps[] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
+
+	(void)state;
+	for (size_t first = 0; first < 3; first++)
+		for (size_t begun = 0; begun < 3; begun++) {
+			struct gaps *g = gaps_that_are_told(VERSION);
+
+			for (size_t i = 0; i < 3; i++)
+				for (int reverse = 0; reverse <= 1; reverse++)
+					keep_few(g, gaps[(first + i) % 3], reverse, VERSION);
+			assert_few(g, (struct few){ gaps[begun].from, FEW }, false, VERSION,
+				   gaps[begun]);
+			assert_few(g, (struct few){ 0, gaps[begun].to }, true, VERSION,
+				   gaps[begun]);
+			gaps_free(g);
+		}
+}
+
+/* What was read before the store was opened again is not known any more. */
+static void
+a_reader_from_before_the_forgetting_leaves_nothing(void **state)
+{
+	struct gaps *g = gaps_that_are_told(VERSION);
+	const struct few gap = { 2, 5 };
+
+	(void)state;
+	gaps_forget(g, VERSION + 2);
+	keep_few(g, gap, false, VERSION + 1);
+	assert_few(g, gap, false, VERSION + 2, (struct few){ 0 });
+	keep_few(g, gap, false, VERSION + 2);
+	assert_few(g, gap, false, VERSION + 2, gap);
+	gaps_free(g);
+}
+
+/* Entities of one slot, none of which begins like another. */
+static void
+entities_of_a_slot_take_the_places_of_others(void **state)
+{
+	struct gaps *g = gaps_that_are_told(VERSION);
+	char begin[] = "..1", end[] = "..2";
+	const size_t slot = gaps_slot(STR("aa"), 2);
+	struct gaps_found gap;
+	size_t kept = 0;
+
+	(void)state;
+	for (unsigned a = 1; a < UINT8_MAX && kept <= GAPS_EACH; a++)
+		for (unsigned b = 1; b < UINT8_MAX; b++) {
+			begin[0] = end[0] = (char)a;
+			begin[1] = end[1] = (char)b;
+			if (gaps_slot(str_of(begin, 3), 2) != slot)
+				continue;
+			gaps_keep(g, str_of(begin, 3), str_of(end, 3), 2, false, VERSION);
+			assert_true(gaps_find(g, str_of(begin, 3), str_of(end, 3), 2, false,
+					      VERSION, &gap));
+			kept++;
+			break;
+		}
+	assert_int_equal(kept, GAPS_EACH + 1);
+	gaps_free(g);
+}
+
+static void
+keys_of_gaps_have_so_many_bytes_at_most(void **state)
+{
+	char begin[GAPS_KEY_BYTES + 1], end[GAPS_KEY_BYTES + 1];
+	struct gaps_found gap;
+
+	(void)state;
+	memset(begin, 'a', sizeof(begin));
+	memset(end, 'b', sizeof(end));
+	end[0] = 'a';
+	for (size_t b = GAPS_KEY_BYTES - 1; b <= GAPS_KEY_BYTES + 1; b++)
+		for (size_t e = GAPS_KEY_BYTES - 1; e <= GAPS_KEY_BYTES + 1; e++) {
+			struct gaps *g = gaps_that_are_told(VERSION);
+			const struct str from = str_of(begin, b), to = str_of(end, e);
+
+			gaps_keep(g, from, to, 1, false, VERSION);
+			assert_int_equal(gaps_find(g, from, to, 1, false, VERSION, &gap),
+					 b <= GAPS_KEY_BYTES && e <= GAPS_KEY_BYTES);
+			gaps_free(g);
+		}
+}
+
+static void
+without_memory_there_are_no_gaps(void **state)
+{
+	(void)state;
+	(void)mem_fail_only(1);
+	assert_null(gaps_new());
+	(void)mem_fail_only(0);
+	gaps_free(NULL);
 }
 
 /*
@@ -584,6 +920,16 @@ main(void)
 		cmocka_unit_test(random_reads_and_writes_agree_with_a_history),
 		cmocka_unit_test(a_reader_leaves_a_gap_only_if_all_later_writes_are_told_of),
 		cmocka_unit_test(keys_that_are_too_long_are_not_kept),
+		cmocka_unit_test(a_gap_is_found_by_each_range_that_it_touches),
+		cmocka_unit_test(a_gap_is_joined_to_one_that_its_read_began_in),
+		cmocka_unit_test(a_key_that_is_written_ends_the_gap),
+		cmocka_unit_test(a_gap_takes_the_place_of_the_one_most_like_it),
+		cmocka_unit_test(gaps_that_are_like_none_take_turns),
+		cmocka_unit_test(the_gap_that_a_range_begins_in_is_found_first),
+		cmocka_unit_test(a_reader_from_before_the_forgetting_leaves_nothing),
+		cmocka_unit_test(entities_of_a_slot_take_the_places_of_others),
+		cmocka_unit_test(keys_of_gaps_have_so_many_bytes_at_most),
+		cmocka_unit_test(without_memory_there_are_no_gaps),
 		cmocka_unit_test(a_key_that_is_written_while_a_gap_is_kept_is_in_none),
 		S(first_message_is_found_whatever_was_taken_before),
 		S(one_transaction_takes_all_from_both_ends),
