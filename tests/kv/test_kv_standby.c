@@ -533,6 +533,54 @@ a_standby_is_told_to_be_behind_since_it_had_all(void **state)
 	assert_true(behind <= clock_mono_ns() - had_all_ns);
 }
 
+/* True if somebody reports the first series of the metric; its value is then in `*ret`. */
+static bool
+metric_is_told(const char *name, int64_t *ret)
+{
+	const struct metric *m = metric_find(name);
+	bool told;
+
+	assert_non_null(m);
+	metric_hold();
+	told = metric_value(m, 0, ret);
+	metric_release();
+	return told;
+}
+
+static void
+only_a_standby_tells_how_far_it_is_behind(void **state)
+{
+	static const char *const metrics[] = {
+		"frond_store_memory_bytes",
+		"frond_store_files",
+		"frond_store_tables_bytes",
+		"frond_store_writes_stopped",
+		"frond_store_disk_free_bytes",
+		"frond_store_commit_queue_length",
+		"frond_store_block_cache_capacity_bytes",
+	};
+	struct pair_of_stores *p = *state;
+	int64_t value;
+
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
+		assert_true(metric_is_told(metrics[i], &value));
+	assert_true(metric_is_told("frond_store_disk_size_bytes", &value) && value > 0);
+	assert_false(metric_is_told("frond_follow_behind_versions", &value));
+	assert_false(metric_is_told("frond_follow_behind_seconds", &value));
+	copy_all(p);
+	assert_true(metric_is_told("frond_follow_behind_versions", &value));
+	assert_true(metric_is_told("frond_follow_behind_seconds", &value));
+	/* What both have is added up: tables of the standby, which it was copied into. */
+	assert_true(metric_is_told("frond_store_memory_bytes", &value) && value > 0);
+	kv_close(p->standby);
+	p->standby = NULL;
+	assert_false(metric_is_told("frond_follow_behind_versions", &value));
+	kv_close(p->first);
+	p->first = NULL;
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
+		assert_false(metric_is_told(metrics[i], &value));
+}
+
 #define STANDBY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -547,6 +595,7 @@ main(void)
 		STANDBY_TEST(readers_see_whole_transactions_while_a_standby_follows),
 		STANDBY_TEST(a_standby_takes_no_commit_and_completes_watches),
 		STANDBY_TEST(a_standby_is_told_to_be_behind_since_it_had_all),
+		STANDBY_TEST(only_a_standby_tells_how_far_it_is_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
