@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/rand.h"
 #include "kv/embedded/embedded_int.h"
 
@@ -301,6 +302,164 @@ full_ring_keeps_what_is_asked_for_twice(void **state)
 	keep(r, "once", "1", 1);
 	assert_string_equal(found(r, "once", 1), "1");
 	recent_free(r);
+}
+
+/* ---- Which pairs stay, one by one ---- */
+
+enum {
+	ONE_BUCKET = 256, /* bytes, of which the index has a quarter */
+	WAYS = 8,         /* pairs of a bucket */
+	SEEN = 4,         /* keys that it remembers to have been asked for */
+	LONG = 900,       /* bytes of values of which eight fill the smallest ring */
+};
+
+static const char *
+numbered(char room[8], unsigned n)
+{
+	(void)snprintf(room, 8, "key%u", n);
+	return room;
+}
+
+/* Keeps as many pairs as there is room for, and reads those of the mask. */
+static void
+fill_and_read(struct recent *r, const char *value, unsigned mask)
+{
+	char room[8];
+
+	for (unsigned i = 0; i < WAYS; i++)
+		keep(r, numbered(room, i), value, 10);
+	for (unsigned i = 0; i < WAYS; i++)
+		if (mask >> i & 1)
+			assert_string_equal(found(r, numbered(room, i), 10), value);
+}
+
+/* The oldest of those that were not read; or of all, if all were. */
+static unsigned
+first_to_go(unsigned mask)
+{
+	for (unsigned i = 0; i < WAYS; i++)
+		if (!(mask >> i & 1))
+			return i;
+	return 0;
+}
+
+static void
+check_who_goes(size_t bytes, const char *value)
+{
+	for (unsigned mask = 0; mask < 1u << WAYS; mask++) {
+		struct recent *r = recent_new(bytes);
+		char room[8];
+
+		fill_and_read(r, value, mask);
+		keep(r, numbered(room, WAYS), value, 10);
+		assert_string_equal(found(r, numbered(room, WAYS), 10), value);
+		for (unsigned i = 0; i < WAYS; i++)
+			assert_string_equal(found(r, numbered(room, i), 10),
+					    i == first_to_go(mask) ? "?" : value);
+		recent_free(r);
+	}
+}
+
+static void
+one_more_takes_the_place_of_the_oldest_that_nobody_has_read(void **state)
+{
+	char value[LONG + 1];
+
+	(void)state;
+	/* A bucket is full. */
+	check_who_goes(ONE_BUCKET, "value");
+	/* The ring is. */
+	memset(value, 'v', LONG);
+	value[LONG] = '\0';
+	check_who_goes(SMALL, value);
+}
+
+/* A bucket remembers the last keys that were asked for, once the ring has been full. */
+static void
+a_key_is_kept_if_it_is_asked_for_again_soon(void **state)
+{
+	char value[LONG + 1], room[8];
+
+	(void)state;
+	memset(value, 'v', LONG);
+	value[LONG] = '\0';
+	for (unsigned between = 0; between <= SEEN + 1; between++) {
+		struct recent *r = recent_new(ONE_BUCKET);
+
+		/* One key more than there is room for. */
+		for (unsigned i = 0; i <= WAYS; i++)
+			keep(r, numbered(room, i), value, 10);
+		keep(r, "asked", "1", 10);
+		for (unsigned i = 0; i < between; i++)
+			keep(r, numbered(room, 20 + i), "1", 10);
+		assert_string_equal(found(r, "asked", 10), "?");
+		keep(r, "asked", "1", 10);
+		assert_string_equal(found(r, "asked", 10), between < SEEN ? "1" : "?");
+		recent_free(r);
+	}
+}
+
+/* Writes of values that fit move nothing: no more memory is used. */
+static void
+a_value_that_fits_is_written_in_its_place(void **state)
+{
+	struct recent *r = recent_new(ONE_BUCKET);
+	uint64_t bytes, version = 11;
+
+	(void)state;
+	/* With the key, as many bytes as entries are rounded up to. */
+	keep(r, "key", "12345", 10);
+	bytes = recent_stats(r).bytes;
+	for (size_t len = 0; len <= 5; len++) {
+		const char *value = "67890" + 5 - len;
+
+		written(r, "key", value, version);
+		assert_string_equal(found(r, "key", version++), value);
+	}
+	written(r, "key", NULL, version);
+	assert_string_equal(found(r, "key", version++), "-");
+	assert_true(recent_stats(r).bytes == bytes);
+	written(r, "key", "123456", version);
+	assert_string_equal(found(r, "key", version++), "123456");
+	assert_true(recent_stats(r).bytes > bytes);
+	recent_free(r);
+}
+
+/* The version from which on a pair is known to hold stays, whoever reads it again. */
+static void
+a_pair_that_is_kept_again_holds_as_long_as_before(void **state)
+{
+	struct recent *r = recent_new(ONE_BUCKET);
+
+	(void)state;
+	written(r, "other", "1", 3);
+	keep(r, "key", "value", 10);
+	written(r, "other", "2", 7);
+	assert_string_equal(found(r, "key", 3), "value");
+	keep(r, "key", "value", 10);
+	assert_string_equal(found(r, "key", 2), "?");
+	assert_string_equal(found(r, "key", 3), "value");
+	recent_free(r);
+}
+
+/* The index has a quarter of the memory, in whole powers of two. */
+static void
+memory_is_divided_as_told(void **state)
+{
+	(void)state;
+	for (size_t bytes = 256; bytes <= SMALL; bytes *= 2)
+		for (int more = -1; more <= 1; more++) {
+			struct recent *r = recent_new(bytes + more);
+			const size_t index = more < 0 && bytes > 256 ? bytes / 8 : bytes / 4;
+
+			assert_int_equal(recent_stats(r).bytes, index);
+			recent_free(r);
+		}
+	for (uint64_t n = 1; n <= 3; n++) {
+		(void)mem_fail_only(n);
+		assert_null(recent_new(SMALL));
+		(void)mem_fail_only(0);
+	}
 }
 
 static void
@@ -622,6 +781,11 @@ main(void)
 		cmocka_unit_test(beginning_of_a_value_that_is_too_large_is_kept),
 		cmocka_unit_test(what_is_used_stays_and_the_oldest_goes),
 		cmocka_unit_test(full_ring_keeps_what_is_asked_for_twice),
+		cmocka_unit_test(one_more_takes_the_place_of_the_oldest_that_nobody_has_read),
+		cmocka_unit_test(a_key_is_kept_if_it_is_asked_for_again_soon),
+		cmocka_unit_test(a_value_that_fits_is_written_in_its_place),
+		cmocka_unit_test(a_pair_that_is_kept_again_holds_as_long_as_before),
+		cmocka_unit_test(memory_is_divided_as_told),
 		cmocka_unit_test(empty_and_large_keys_are_asked_of_rocksdb),
 		cmocka_unit_test(answers_are_counted),
 		cmocka_unit_test(random_reads_and_writes_agree_with_a_history),
