@@ -92,6 +92,24 @@ entity_is_two_numbers_a_name_and_a_version(void **state)
 		{ STR("\x15\x01\x15\x04\x02"
 		      "a\x00"),
 		  0 },
+		/* The first number, or that of the subspace, may have any length. */
+		{ STR("\x14\x15\x04\x02"
+		      "a\x00\x27\x15\x07\x01"
+		      "h\x00"),
+		  12 },
+		{ STR("\x14\x15\x04\x02"
+		      "a\x00"),
+		  0 },
+		{ STR("\x16\x01\x02\x15\x04\x02"
+		      "a\x00\x27\x15\x07\x01"
+		      "h\x00"),
+		  14 },
+		{ STR("\x14\x15\x03\x02"
+		      "a\x00"),
+		  6 },
+		{ STR("\x15\x01\x14\x02"
+		      "a\x00"),
+		  6 },
 		{ STR("\x15\x01\x15\x03\x02"
 		      "a\x00\xff"),
 		  0 },
@@ -127,6 +145,33 @@ entity_is_two_numbers_a_name_and_a_version(void **state)
 		assert_int_equal(emb_entity_len(&wide, cases[i].key), cases[i].len);
 		assert_int_equal(emb_entity_len(&none, cases[i].key), 0);
 	}
+}
+
+/* The subspace 0 is written without a byte. */
+static void
+subspace_zero_has_an_entity_of_its_own(void **state)
+{
+	static const struct kv_shape shape = {
+		.others = { 1, { TUPLE_SKIP_TEXT } },
+		.space_count = 1,
+		.spaces = { { 0, { 2, { TUPLE_SKIP_INT, TUPLE_SKIP_INT } } } },
+	};
+	const struct emb_entities entities = entities_of(&shape);
+
+	(void)state;
+	assert_int_equal(emb_entity_len(&entities, STR("\x15\x01\x14\x15\x05\x15\x06")), 7);
+	assert_int_equal(emb_entity_len(&entities, STR("\x14\x14\x14\x14\x14")), 4);
+	assert_int_equal(emb_entity_len(&entities, STR("\x15\x01\x14\x15\x05")), 0);
+	assert_int_equal(emb_entity_len(&entities, STR("\x15\x01\x14\x02"
+						       "a\x00")),
+			 0);
+	assert_int_equal(emb_entity_len(&entities, STR("\x14\x15\x01\x02"
+						       "a\x00")),
+			 6);
+	/* A number of several bytes is none of those with entities of their own. */
+	assert_int_equal(emb_entity_len(&entities, STR("\x15\x01\x16\x01\x01\x02"
+						       "a\x00")),
+			 8);
 }
 
 /* Elements of any kind, one after the other, as primary keys may have them. */
@@ -216,6 +261,27 @@ shape_that_makes_no_sense_is_refused(void **state)
 }
 
 static void
+shape_may_have_as_much_as_there_is_room_for(void **state)
+{
+	struct kv_shape shape = { .space_count = KV_SHAPE_SPACES };
+	struct emb_entities entities;
+
+	(void)state;
+	shape.others.element_count = KV_ENTITY_ELEMENTS;
+	assert_int_equal(
+		emb_entities_init(&entities, &(struct kv_shape){ .others = shape.others }, NULL),
+		STATUS_OK);
+	for (size_t i = 0; i < KV_SHAPE_SPACES; i++)
+		shape.spaces[i] = (struct kv_shape_space){
+			.space = KV_SHAPE_SPACE_MOST + 1 - KV_SHAPE_SPACES + i,
+			.entity = { .element_count = i ? 1 : KV_ENTITY_ELEMENTS },
+		};
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_OK);
+	shape.spaces[0].entity.element_count++;
+	assert_int_equal(emb_entities_init(&entities, &shape, NULL), STATUS_INVALID);
+}
+
+static void
 range_within_an_entity_has_no_other_key(void **state)
 {
 	const struct str a = STR("\x14\x14\x02"
@@ -229,6 +295,10 @@ range_within_an_entity_has_no_other_key(void **state)
 				       "b\x00");
 	const struct str b = STR("\x14\x14\x02"
 				 "b\x00");
+	const struct str b_row = STR("\x14\x14\x02"
+				     "b\x00\x27");
+	const struct str a_rows = STR("\x14\x14\x02"
+				      "a\x00\x27\xff\xff");
 	const struct emb_entities narrow = entities_of(&fixture_shape);
 
 	(void)state;
@@ -238,6 +308,14 @@ range_within_an_entity_has_no_other_key(void **state)
 	assert_false(emb_range_entity_len(&narrow, a, a_nul_b));
 	assert_false(emb_range_entity_len(&narrow, a, b));
 	assert_false(emb_range_entity_len(&narrow, a_last, a_nul_b));
+	/* Of another entity, however its keys go on. */
+	assert_false(emb_range_entity_len(&narrow, a, b_row));
+	assert_false(emb_range_entity_len(&narrow, a_row, b_row));
+	assert_int_equal(emb_range_entity_len(&narrow, b, b_row), b.len);
+	assert_int_equal(emb_range_entity_len(&narrow, a, a_row), a.len);
+	assert_int_equal(emb_range_entity_len(&narrow, a, a_last), a.len);
+	assert_int_equal(emb_range_entity_len(&narrow, a_row, a_rows), a.len);
+	assert_false(emb_range_entity_len(&narrow, a, a));
 	assert_false(emb_range_entity_len(&narrow, STR("a"), STR("b")));
 	assert_false(emb_range_entity_len(&narrow, STR(""), STR("\xff")));
 }
@@ -718,9 +796,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entity_is_two_numbers_a_name_and_a_version),
 		cmocka_unit_test(range_within_an_entity_has_no_other_key),
+		cmocka_unit_test(subspace_zero_has_an_entity_of_its_own),
 		cmocka_unit_test(entity_may_have_elements_of_any_kind),
 		cmocka_unit_test(shape_of_stores_of_before_keeps_its_name),
 		cmocka_unit_test(shape_that_makes_no_sense_is_refused),
+		cmocka_unit_test(shape_may_have_as_much_as_there_is_room_for),
 		cmocka_unit_test_setup_teardown(each_is_found_by_a_primary_key_of_any_kind,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(kept_store_opens_unchanged, fixture_setup,
