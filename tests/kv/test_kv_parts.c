@@ -18,7 +18,7 @@
 #include "kv/embedded/tree.h"
 
 enum {
-	KEYS = 60,
+	KEYS = 400, /* so that a part of a resolver's run does not have all of them */
 	STEPS = 20000,
 };
 
@@ -344,6 +344,13 @@ writes_begin(struct writes *w)
 	tree_init(&w->spans);
 }
 
+/* True if `end` is the very next key after `key`. */
+static bool
+is_next_key(struct str key, struct str end)
+{
+	return end.len == key.len + 1 && end.ptr[key.len] == '\0' && str_starts_with(end, key);
+}
+
 static void
 write_range(struct writes *w, struct str begin, struct str end)
 {
@@ -352,7 +359,7 @@ write_range(struct writes *w, struct str begin, struct str end)
 	begin = arena_dup(w->arena, begin);
 	end = arena_dup(w->arena, end);
 	n->key = begin;
-	if (resolver_is_next_key(begin, end))
+	if (is_next_key(begin, end))
 		tree_insert(&w->keys, n);
 	else if (str_cmp(begin, end) < 0)
 		assert_ok(span_add(&w->spans, w->arena, begin, end));
@@ -432,6 +439,41 @@ resolver_agrees_with_an_array(void **state)
 	assert_int_equal(resolver.run_count, 0);
 	assert_int_equal(resolver.bytes, 0);
 	resolver_fini(&resolver);
+}
+
+/* Each key at a version of its own, in one run of several parts: nothing is told but what was. */
+static void
+resolver_tells_of_each_key_in_a_long_run(void **state)
+{
+	struct resolver r;
+	char room[3][4];
+
+	(void)state;
+	/* Every other key, the oldest first or last. */
+	for (int falling = 0; falling <= 1; falling++) {
+		resolver_init(&r, 1);
+		for (int n = 0; n < KEYS; n += 2) {
+			const int i = falling ? KEYS - 2 - n : n;
+
+			write_at(&r, key_of(i, room[0]), key_of(i + 1, room[1]), 2 + (uint64_t)n);
+		}
+		resolver_compact(&r);
+		assert_int_equal(r.run_count, 1);
+		for (int i = 0; i < KEYS - 1; i += 2) {
+			const uint64_t written = 2 + (uint64_t)(falling ? KEYS - 2 - i : i);
+			const struct str key = key_of(i, room[0]), next = key_of(i + 1, room[1]);
+
+			assert_true(resolver_written_since(&r, key, next, written - 1));
+			assert_false(resolver_written_since(&r, key, next, written));
+			/* From here to the end, and from the beginning to here. */
+			assert_int_equal(resolver_written_since(&r, next, STR("z"), written),
+					 !falling && i + 2 < KEYS);
+			assert_int_equal(resolver_written_since(&r, STR("a"), key, written),
+					 falling && i > 0);
+			assert_false(resolver_written_since(&r, next, key_of(i + 2, room[2]), 1));
+		}
+		resolver_fini(&r);
+	}
 }
 
 static void
@@ -594,6 +636,7 @@ main(void)
 		cmocka_unit_test(spans_are_sets_of_keys),
 		cmocka_unit_test(atomic_operations_tell_that_memory_is_short),
 		cmocka_unit_test(resolver_agrees_with_an_array),
+		cmocka_unit_test(resolver_tells_of_each_key_in_a_long_run),
 		cmocka_unit_test(resolver_keeps_a_key_once_however_often_it_is_written),
 		cmocka_unit_test(resolver_that_cannot_merge_forgets_or_goes_on),
 		cmocka_unit_test(resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse),

@@ -114,8 +114,7 @@ run_written_since(const struct resolver_run *run, struct str begin, struct str e
 			i = (i / PART_STEPS + 1) * PART_STEPS;
 			continue;
 		}
-		/* If `end` is the very next key, the range has no key behind the step's own. */
-		if (s->at > version || (s->behind > version && !resolver_is_next_key(s->key, end)))
+		if (s->at > version)
 			return true;
 		i++;
 	}
@@ -140,16 +139,17 @@ resolver_written_since(const struct resolver *r, struct str begin, struct str en
 static void
 filling_add_step(struct filling *f, struct str key, uint64_t at, uint64_t behind)
 {
+	/* What is written behind a key was written by a range that has the key, or begins there. */
+	assert(at >= behind);
 	if (f->steps) {
 		uint64_t *newest = &f->newest_of[f->count / PART_STEPS];
-		uint64_t version = at > behind ? at : behind;
 
 		if (key.len)
 			memcpy(f->keys, key.ptr, key.len);
 		f->steps[f->count] = (struct step){ str_of(f->keys, key.len), at, behind };
 		f->keys += key.len;
-		if (f->count % PART_STEPS == 0 || version > *newest)
-			*newest = version;
+		if (f->count % PART_STEPS == 0 || at > *newest)
+			*newest = at;
 	}
 	f->key_bytes += key.len;
 	f->count++;

@@ -61,11 +61,4 @@ void resolver_forget(struct resolver *r, uint64_t version);
 /* Merges all runs into one, without what has been forgotten. Out of memory it does nothing. */
 void resolver_compact(struct resolver *r);
 
-/* True if `end` is the very next key after `key`. */
-static inline bool
-resolver_is_next_key(struct str key, struct str end)
-{
-	return end.len == key.len + 1 && end.ptr[key.len] == '\0' && str_starts_with(end, key);
-}
-
 #endif
