@@ -12,6 +12,8 @@
 
 #include "base/mem.h"
 #include "bson/json.h"
+#include "loop/fiber.h"
+#include "loop/task.h"
 #include "mql/mql.h"
 
 enum {
@@ -50,6 +52,14 @@ struct case_outcome {
 	enum status status;
 	int code;
 	struct buf said;
+};
+
+/* A case that runs on a fiber, since only what a fiber counts has a limit. */
+struct case_on_fiber {
+	case_again *run;
+	const void *arg;
+	struct arena *arena;
+	struct case_outcome got;
 };
 
 static inline struct case_outcome
@@ -121,7 +131,48 @@ case_memory_of_system(case_again *run, const void *arg, const struct case_outcom
 	}
 }
 
-/* Runs it with too little memory of each kind. */
+static inline void
+case_on_fiber(void *arg)
+{
+	struct case_on_fiber *c = arg;
+
+	c->got = case_outcome(c->arena, c->run, c->arg);
+}
+
+/*
+ * Runs it with a limit of steps, which it meets at one count after the other: every one of the
+ * first sixteen, then at growing distances. The outcome is that there are too few steps, or still
+ * the same, where what met the limit cannot fail and nothing was counted behind it.
+ */
+static inline void
+case_steps(case_again *run, const void *arg, const struct case_outcome *wanted, const char *name)
+{
+	struct task task = { .fiber = fiber_new() };
+	struct case_on_fiber c = { .run = run, .arg = arg };
+	bool met = true;
+
+	assert_non_null(task.fiber);
+	for (int64_t nth = 1; met && nth < STEP_SLICE_STEPS; nth += 1 + nth / 16) {
+		c.arena = arena_new(CASE_BYTES);
+		step_init(&task.steps);
+		task.steps.limit = task.steps.used = 1;
+		step_enter(&task.steps);
+		task.steps.granted = nth;
+		step_credit = nth;
+		fiber_start(task.fiber, case_on_fiber, &c);
+		assert_true(fiber_enter(task.fiber));
+		met = task.steps.used > task.steps.limit;
+		step_leave();
+		if (c.got.status != STATUS_STEPS && !case_is_as_wanted(&c.got, wanted))
+			fail_msg("%s with %lld steps: %s %d %s", name, (long long)nth,
+				 status_name(c.got.status), c.got.code, case_err.text);
+		buf_release(&c.got.said);
+		arena_free(c.arena);
+	}
+	fiber_free(task.fiber);
+}
+
+/* Runs it with too little memory of each kind, and with too few steps. */
 static inline void
 case_memory(case_again *run, const void *arg, const char *name)
 {
@@ -130,6 +181,7 @@ case_memory(case_again *run, const void *arg, const char *name)
 
 	case_memory_of_arena(run, arg, &wanted, name);
 	case_memory_of_system(run, arg, &wanted, name);
+	case_steps(run, arg, &wanted, name);
 	buf_release(&wanted.said);
 	arena_free(enough);
 }

@@ -55,7 +55,7 @@ graph_add_one(struct graph *g, const struct bson_value *v)
 	g->values = values;
 	status = mql_value_keep(g->arena, v, &values[g->count]);
 	if (status != STATUS_OK)
-		return graph_full(g);
+		return status == STATUS_LIMIT ? graph_full(g) : status;
 	g->count++;
 	return STATUS_OK;
 }
