@@ -401,7 +401,7 @@ dev_end(const struct mql_accumulator_state *s, bool samples)
 	if (n <= 0)
 		return BSON_OF_NULL;
 	if (s->dev.wrong)
-		return samples || s->dev.count > 0 ? BSON_OF_DOUBLE((double)NAN) : BSON_OF_NULL;
+		return BSON_OF_DOUBLE((double)NAN);
 	return BSON_OF_DOUBLE(sqrt(s->dev.squares / (double)n));
 }
 
