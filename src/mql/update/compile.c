@@ -35,13 +35,26 @@ static const struct {
 
 /* ---- Paths ---- */
 
+static bool
+begins_with_digit(struct str name)
+{
+	return name.len && isdigit((unsigned char)name.ptr[0]);
+}
+
+/*
+ * Positions come before other names that begin with a digit. By their bytes alone "10" would be
+ * less than "1x", and "1x" less than "2": in no order a path would be sure to be beside its equal.
+ */
 static int
 compare_names(struct str a, struct str b)
 {
 	uint32_t left, right;
+	bool left_is = mql_is_position(a, &left), right_is = mql_is_position(b, &right);
 
-	if (mql_is_position(a, &left) && mql_is_position(b, &right))
+	if (left_is && right_is)
 		return (left > right) - (left < right);
+	if (left_is != right_is && begins_with_digit(a) && begins_with_digit(b))
+		return left_is ? -1 : 1;
 	return str_cmp(a, b);
 }
 

@@ -2,8 +2,8 @@
  * Updates: operators, or a document that replaces the other one.
  *
  * Operators work path by path, in the order of the paths: names by their bytes, positions by their
- * numbers. New members come in that order, too. An update that is a pipeline is an array, which is
- * the caller's to refuse.
+ * numbers and before other names that begin with a digit. New members come in that order, too. An
+ * update that is a pipeline is an array, which is the caller's to refuse.
  */
 #ifndef FROND_MQL_UPDATE_H
 #define FROND_MQL_UPDATE_H
