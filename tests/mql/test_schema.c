@@ -118,6 +118,10 @@ arrays_and_objects_are_checked(void **state)
 		{ "{'items':[{}],'additionalItems':{'minimum':5}}", { "[1,5]" }, { "[1,4]" } },
 		{ "{'items':{},'additionalItems':false}", { "[1,2]" }, { 0 } },
 		{ "{'minProperties':1,'maxProperties':2}", { "{'a':1}", "[]" }, { "{}" } },
+		{ "{'required':['a','b']}", { "{'a':1,'b':1}" }, { "{'b':1}", "{'a':1}" } },
+		{ "{'patternProperties':{'^a':{'minimum':5},'b$':{'minimum':2}}}",
+		  { "{'ab':5}" },
+		  { "{'ab':3}" } },
 		{ "{'required':['a','']}", { "{'a':null,'':1}", "1" }, { "{'a':1}", "{}" } },
 		{ "{'properties':{'a':{'minimum':1},'b':{'bsonType':'bool'}}}",
 		  { "{}", "{'a':1,'b':true,'c':0}", "1" },
@@ -512,6 +516,29 @@ schemas_are_nested_so_far_only(void **state)
 	}
 }
 
+/* Each level is compiled once: twice would be more than there is time for at so many. */
+static void
+items_inside_items_are_compiled_once(void **state)
+{
+	enum {
+		LEVELS = 60,
+	};
+	struct buf text = BUF_INIT(1 << 16);
+	struct mql q = case_mql(*state);
+	struct mql_schema *s;
+	struct bson_value v;
+
+	for (int i = 0; i < LEVELS; i++)
+		buf_append_cstr(&text, "{'items':[{}],'additionalItems':");
+	buf_append_cstr(&text, "{}");
+	for (int i = 0; i < LEVELS; i++)
+		buf_append_cstr(&text, "}");
+	buf_append_byte(&text, 0);
+	v = BSON_OF_DOCUMENT(case_bson(*state, text.ptr));
+	assert_int_equal(mql_schema_compile(&q, &v, 0, &s), STATUS_OK);
+	buf_release(&text);
+}
+
 /* ---- Explaining ---- */
 
 struct explained {
@@ -822,6 +849,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(values_at_the_edges_of_rules, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(keywords_take_values_of_their_types, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(items_inside_items_are_compiled_once, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(duplicates_are_looked_for_so_far_only, case_setup,
 						case_teardown),

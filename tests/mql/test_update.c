@@ -397,6 +397,8 @@ mistakes_in_array_filters_have_mongodbs_codes(void **state)
 		{ "{'f':[{'$expr':true}]}", 224, "Error parsing array filter" },
 		{ "{'f':[{'$and':[]}]}", 2, "Error parsing array filter" },
 		{ "{'f':[{'$and':1}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'$and':{'0':{'x':1}}}]}", 2, "Error parsing array filter" },
+		{ "{'f':[{'.x':1}]}", 2, "Error parsing array filter" },
 		{ "{'f':[{'$and':[1]}]}", 2, "Error parsing array filter" },
 		{ "{'f':[{'X.b':1}]}", 2,
 		  "Error parsing array filter :: caused by :: The top-level field name must be an "

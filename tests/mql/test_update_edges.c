@@ -1,11 +1,23 @@
 /* Updates by class: arguments and values of each type, paths of each form, many members. */
 #include "base/rand.h"
+#include "mql/update/update_int.h"
+
 #include "samples.h"
 #include "update_case.h"
 
 enum {
 	PATHS_BYTES = 1 << 27,
 };
+
+static enum status
+run_one(struct mql *q, struct str change, struct str document, struct mql_updated *ret)
+{
+	const struct mql_update_on on = { document, -1, false };
+	struct mql_update *u;
+
+	TRY(mql_update_compile(q, change, BSON_EMPTY, &u));
+	return mql_update_run(u, q, &on, ret);
+}
 
 static void
 check_code(struct arena *arena, const char *change, const char *document, int code)
@@ -170,6 +182,7 @@ numbers_at_their_edges(void **state)
 		{ "{'$inc':{'a':{'$numberDecimal':'1'}}}", "{'a':{'$numberDecimal':'1'}}",
 		  "{'a':{'$numberDecimal':'2'}}", "a" },
 		{ "{'$inc':{'a':{'$numberLong':'0'}}}", "{'a':1}", "{'a':1}", "a" },
+		{ "{'$min':{'a':1},'$max':{'b':1}}", "{'a':1.0,'b':1.0}", "{'a':1.0,'b':1.0}", "" },
 		{ "{'$bit':{'a':{'xor':5}}}", "{'a':6}", "{'a':3}", "a" },
 		{ "{'$bit':{'a':{'xor':5,'and':6,'or':8}}}", "{'a':1}", "{'a':12}", "a" },
 		{ "{'$bit':{'a':{'or':{'$numberLong':'1'}}}}", "{}", "{'a':1}", "a" },
@@ -253,6 +266,25 @@ paths_lead_through_documents_and_arrays(void **state)
 		{ "{'$push':{'a':{'$each':[]}}}", "{}", "{'a':[]}", "a" },
 		{ "{'$push':{'a':{'b':1,'$x':1}}}", "{}", "{'a':[{'b':1,'$x':1}]}", "a" },
 		{ "{'$addToSet':{'a':{'b':1,'$x':1}}}", "{}", "{'a':[{'b':1,'$x':1}]}", "a" },
+		/* Bytes that would be a document with $each. */
+		{ "{'$push':{'a':{'$binary':{'base64':'GAAAAAQkZWFjaAAMAAAAEDAAAQAAAAAA','subType':"
+		  "'00'}}}}",
+		  "{}",
+		  "{'a':[{'$binary':{'base64':'GAAAAAQkZWFjaAAMAAAAEDAAAQAAAAAA','subType':'00'}}]"
+		  "}",
+		  "a" },
+		/* Bytes that would be a document with the key: they are not looked into. */
+		{ "{'$push':{'a':{'$each':[{'b':0}],'$sort':{'b':1}}}}",
+		  "{'a':[{'$binary':{'base64':'DAAAABBiAAEAAAAA','subType':'00'}}]}",
+		  "{'a':[{'$binary':{'base64':'DAAAABBiAAEAAAAA','subType':'00'}},{'b':0}]}",
+		  "a.1" },
+		{ "{'$push':{'a':{'$each':[],'$slice':2}}}", "{'a':[1,2,3]}", "{'a':[1,2]}", "a" },
+		{ "{'$push':{'a':{'$each':[],'$slice':-2}}}", "{'a':[1,2,3]}", "{'a':[2,3]}", "a" },
+		{ "{'$addToSet':{'a':1}}", "{'a':[1,2]}", "{'a':[1,2]}", "" },
+		{ "{'$set':{'a.0':null}}", "{'a':[1]}", "{'a':[null]}", "a.0" },
+		{ "{'$set':{'a.b]':1,'a.[b]':2,'a.]':3}}", "{'a':{}}",
+		  "{'a':{'[b]':2,']':3,'b]':1}}", "a.[b] a.] a.b]" },
+		{ "{'$rename':{'a':'b]'}}", "{'a':1}", "{'b]':1}", "a b]" },
 		{ "{'$rename':{'a':'b'}}", "{'a':1,'b':2,'c':3}", "{'b':1,'c':3}", "a b" },
 		{ "{'$rename':{'a':'b'}}", "{'a':1,'b':1}", "{'b':1}", "a" },
 		{ "{'$rename':{'a.b':'a.c'}}", "{'a':{'b':1,'d':2}}", "{'a':{'d':2,'c':1}}",
@@ -299,6 +331,16 @@ more_mistakes_have_mongodbs_codes(void **state)
 		{ "{'$bit':{'a':{'and':1,'or':1.0}}}", "{}", 2,
 		  "The $bit modifier field must be an Integer(32/64 bit); a 'double' is not "
 		  "supported here: {or: 1.0}" },
+		{ "{'$currentDate':{'a':{'$type':{'$code':'date'}}}}", "{}", 2,
+		  "The '$type' string field is required to be 'date' or 'timestamp'" },
+		{ "{'$currentDate':{'a':{'$type':{'$code':'timestamp'}}}}", "{}", 2,
+		  "The '$type' string field is required to be 'date' or 'timestamp'" },
+		{ "{'$push':{'a':{'$each':[1],'$position':true}}}", "{}", 2,
+		  "The value for $position must be an integer value, not of type: bool" },
+		{ "{'$push':{'a':{'$each':[1],'$slice':{'$numberDouble':'NaN'}}}}", "{}", 2,
+		  "The value for $slice must be an integer value but was given type: double" },
+		{ "{'$push':{'a':{'$each':[1],'$sort':1.5}}}", "{}", 2,
+		  "The $sort element value must be either 1 or -1" },
 		{ "{'$pullAll':{'a':1}}", "{}", 2,
 		  "$pullAll requires an array argument but was given a int" },
 		{ "{'$rename':{'a':'a'}}", "{}", 2,
@@ -542,6 +584,8 @@ upserts_take_what_is_equal_once(void **state)
 		{ "{'a':{'$in':[1]}}", "{}" },
 		{ "{'a':{'$in':[1,2]}}", "{}" },
 		{ "{'a':{'$all':[1]}}", "{'a':1}" },
+		{ "{'':1}", "{}" },
+		{ "{'a.$b':1,'c':2}", "{'c':2}" },
 		{ "{'a':{'$gte':1,'$lt':3}}", "{}" },
 		{ "{'a':{'$elemMatch':{'b':1}}}", "{}" },
 		{ "{'$or':[{'a':1},{'b':2}]}", "{}" },
@@ -568,6 +612,119 @@ upserts_take_what_is_equal_once(void **state)
 		else
 			assert_int_equal(q.code, MQL_NOT_SINGLE_VALUE);
 	}
+}
+
+static void
+paths_know_what_is_below_them(void **state)
+{
+	static const struct {
+		const char *left, *right;
+		int order;
+		bool below;
+	} cases[] = {
+		{ "a", "a", 0, true },          { "a.b", "a.b", 0, true },
+		{ "a", "a.b", -1, true },       { "a", "a.b.c", -1, true },
+		{ "a.b", "a.c", -1, false },    { "a", "ab", -1, false },
+		{ "a.b", "ab", -1, false },     { "a.9", "a.10", -1, false },
+		{ "a.9", "a.10.b", -1, false }, { "9", "1x", -1, false },
+		{ "9", "01", -1, false },       { "9", "a", -1, false },
+		{ "!", "9", -1, false },        { "10", "10.a", -1, true },
+		{ "01", "1x", -1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct str left = str_from_cstr(cases[i].left),
+			   right = str_from_cstr(cases[i].right);
+		bool below;
+		int order = mql_update_compare_paths(left, right, &below);
+
+		if ((order > 0) - (order < 0) != cases[i].order || below != cases[i].below)
+			fail_msg("%s and %s: %d %d", cases[i].left, cases[i].right, order, below);
+		order = mql_update_compare_paths(right, left, &below);
+		if ((order > 0) - (order < 0) != -cases[i].order || below != cases[i].below)
+			fail_msg("%s and %s: %d %d", cases[i].right, cases[i].left, order, below);
+	}
+}
+
+/*
+ * Members of documents and of arrays that are found, made, and found again, in which the first of
+ * two with one name counts; more of each than are looked for one by one.
+ */
+static void
+members_are_found_again(void **state)
+{
+	enum {
+		MEMBERS = 40, /* that are there */
+		AFTER = 120,  /* with those that are made */
+	};
+	struct buf text = BUF_INIT(CASE_BYTES), change = BUF_INIT(CASE_BYTES);
+	struct mql q = case_mql(*state);
+	struct bson_value v;
+	struct mql_updated u;
+
+	buf_append_cstr(&text, "{'a':[");
+	for (int i = 0; i < MEMBERS; i++)
+		buf_printf(&text, "%s{}", i ? "," : "");
+	buf_append_cstr(&text, "],'d':{");
+	for (int i = 0; i < MEMBERS; i++)
+		buf_printf(&text, "'f%d':{},", i);
+	buf_append(&text, "'f7':0,'f0':0}}", 16);
+	buf_append_cstr(&change, "{'$set':{");
+	for (int i = 0; i < AFTER; i++)
+		buf_printf(&change, "%s'a.%d.x':%d,'a.%d.y':%d,'d.f%d.x':%d,'d.f%d.y':%d",
+			   i ? "," : "", i, i, i, i, i, i, i, i);
+	buf_append(&change, "}}", 3);
+	if (update(&q, change.ptr, NULL, text.ptr, -1, false, &u) != STATUS_OK)
+		fail_msg("%s", case_err.text);
+	for (int i = 0; i < AFTER; i++) {
+		for (int k = 0; k < 4; k++) {
+			struct str path = arena_printf(*state, "%s%d.%s", k < 2 ? "a." : "d.f", i,
+						       k % 2 ? "y" : "x");
+
+			assert_true(bson_find_path(u.document, path, &v));
+			assert_int_equal(bson_integer(&v), i);
+		}
+	}
+	assert_true(bson_find(u.document, STR("a"), &v));
+	assert_int_equal(bson_count(bson_text(&v)), AFTER);
+	assert_true(bson_find(u.document, STR("d"), &v));
+	assert_int_equal(bson_count(bson_text(&v)), AFTER + 2);
+	buf_release(&text);
+	buf_release(&change);
+}
+
+/* With each size of an arena that is too small for the index, or for anything else. */
+static void
+an_index_of_members_needs_memory(void **state)
+{
+	struct buf text = BUF_INIT(CASE_BYTES), change = BUF_INIT(CASE_BYTES);
+	struct mql_updated u;
+	struct str before, updates;
+	bool full = true;
+
+	buf_append_cstr(&text, "{'a':0");
+	for (int i = 0; i < 40; i++)
+		buf_printf(&text, ",'f%d':0", i);
+	buf_append(&text, "}", 2);
+	buf_append_cstr(&change, "{'$set':{'a':1");
+	for (int i = 0; i < 12; i++)
+		buf_printf(&change, ",'f%d':1", i);
+	buf_append(&change, "}}", 3);
+	before = case_bson(*state, text.ptr);
+	updates = case_bson(*state, change.ptr);
+	for (size_t bytes = 0; full; bytes += 8) {
+		struct arena *arena = arena_new(bytes);
+		struct mql q = case_mql(arena);
+
+		enum status status = run_one(&q, updates, before, &u);
+
+		full = arena_is_full(arena);
+		assert_int_equal(status, full ? STATUS_LIMIT : STATUS_OK);
+		arena_free(arena);
+	}
+	buf_release(&text);
+	buf_release(&change);
 }
 
 /* ---- Limits ---- */
@@ -734,16 +891,6 @@ draw_members(struct rand_seq *r, struct arena *arena)
 	return document;
 }
 
-static enum status
-run_one(struct mql *q, struct str change, struct str document, struct mql_updated *ret)
-{
-	const struct mql_update_on on = { document, -1, false };
-	struct mql_update *u;
-
-	TRY(mql_update_compile(q, change, BSON_EMPTY, &u));
-	return mql_update_run(u, q, &on, ret);
-}
-
 /* In the order in which an update goes through its paths. */
 static int
 compare_drawn(const void *a, const void *b)
@@ -827,6 +974,9 @@ main(void)
 		CASE(inserted_documents_have_their_id_first),
 		CASE(replacements_say_whether_they_change),
 		CASE(upserts_take_what_is_equal_once),
+		CASE(paths_know_what_is_below_them),
+		CASE(members_are_found_again),
+		CASE(an_index_of_members_needs_memory),
 		CASE(paths_have_so_many_names_only),
 		CASE(updates_have_so_many_paths_only),
 		CASE(elements_are_padded_so_far_only),

@@ -362,7 +362,7 @@ compile_named(struct compile *c, const struct bson_element *e, struct mql_rule *
 	struct bson_iter i;
 	struct bson_element property;
 
-	named = arena_alloc(c->q->arena, (count + 1) * sizeof(*named));
+	named = arena_alloc(c->q->arena, count * sizeof(*named));
 	if (!named)
 		return mql_full(c->q);
 	rule->properties.named = named;
@@ -581,7 +581,7 @@ static enum status
 compile_keyword(struct compile *c, size_t at, const struct bson_element *e)
 {
 	struct mql_schema_rest unused;
-	struct bson_value items;
+	struct bson_value items = BSON_OF_NULL;
 
 	switch (keywords[at].keyword) {
 	case KEYWORD_TYPE:

@@ -188,7 +188,7 @@ static enum status
 array_add_each(struct mql *q, const struct mql_value_set *set, struct mql_tree *array,
 	       struct mql_applied *ret)
 {
-	bool *has = arena_zalloc(q->arena, set->count + 1);
+	bool *has = arena_zalloc(q->arena, set->count);
 	struct mql_value_set adds;
 	struct bson_value v;
 	size_t at;
@@ -295,7 +295,7 @@ op_pull(struct mql *q, const struct mql_modifier *m, struct mql_tree *node, stru
 	if (node->value.type != BSON_ARRAY)
 		return mql_fail(q, MQL_BAD_VALUE, "Cannot apply $pull to a non-array value");
 	TRY(mql_tree_open(q, node));
-	kept = arena_alloc(q->arena, (node->count + 1) * sizeof(*kept));
+	kept = arena_alloc(q->arena, node->count * sizeof(*kept));
 	if (!kept)
 		return mql_full(q);
 	for (struct mql_tree *n = node->first; n; n = n->next) {

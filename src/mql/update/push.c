@@ -8,7 +8,7 @@
 static enum status
 push_read_integer(struct mql *q, const struct bson_element *e, int64_t *ret)
 {
-	if (bson_is_number(&e->value) && bson_to_int64(&e->value, ret))
+	if (bson_to_int64(&e->value, ret))
 		return STATUS_OK;
 	if (mql_is(e->name, "$slice"))
 		return mql_fail(q, MQL_BAD_VALUE,
@@ -62,7 +62,7 @@ push_compile_sort(struct mql *q, struct mql_push *push, const struct bson_value 
 	/* Each has keys of its own, and compile_each() has refused a second one. */
 	assert(!push->sort && !push->key_count);
 	push->sort = true;
-	if (bson_is_number(v) && push_read_direction(v, &push->descending))
+	if (push_read_direction(v, &push->descending))
 		return STATUS_OK;
 	if (bson_is_number(v))
 		return mql_fail(q, MQL_BAD_VALUE, "The $sort element value must be either 1 or -1");

@@ -558,7 +558,7 @@ upsert_fields(struct mql *q, const struct mql_match *m, const struct mql_demand 
 	size_t count = 0, all;
 
 	mql_match_demands(m, &demands, &all);
-	fields = arena_alloc(q->arena, (all + 1) * sizeof(*fields));
+	fields = arena_alloc(q->arena, all * sizeof(*fields));
 	if (!fields)
 		return mql_full(q);
 	for (size_t i = 0; i < all; i++) {
