@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+
 /* A value of each type. */
 static const struct {
 	const char *type, *value;
@@ -29,20 +31,38 @@ static const struct {
 	{ "maxKey", "{'$maxKey':1}" },
 };
 
-/* The code that `codes`, such as "int:0 long:0", have for a type; `other` for all others. */
-static inline int
-code_of(const char *codes, const char *type, int other)
+/* Where `words`, such as "int:0 long:0", says something of a type; NULL: nowhere. */
+static inline const char *
+said_of(const char *words, const char *type)
 {
-	const char *at = codes;
+	const char *at = words;
 	size_t len = strlen(type);
 
 	while (at && *at) {
 		if (!strncmp(at, type, len) && at[len] == ':')
-			return atoi(at + len + 1);
+			return at + len + 1;
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
 	}
-	return other;
+	return NULL;
+}
+
+/* The code that `codes` have for a type; `other` for all others. */
+static inline int
+code_of(const char *codes, const char *type, int other)
+{
+	const char *said = said_of(codes, type);
+
+	return said ? atoi(said) : other;
+}
+
+/* The word that `words` have for a type, likewise. */
+static inline const char *
+word_of(struct arena *arena, const char *words, const char *type, const char *other)
+{
+	const char *said = said_of(words, type);
+
+	return said ? arena_printf(arena, "%.*s", (int)strcspn(said, " "), said).ptr : other;
 }
 
 #endif
