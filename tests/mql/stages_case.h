@@ -110,7 +110,6 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	struct mql own;
 
 	(void)store;
-	(void)q;
 	assert_int_equal(db.len, 0);
 	if (!arena) {
 		free(o);
@@ -121,6 +120,7 @@ other_open(const struct mql_store *store, struct mql *q, struct str db, struct s
 	o->source = (struct mql_source){ other_next, other_close };
 	status = mql_match_compile(&own, filter, &o->match);
 	if (status != STATUS_OK) {
+		q->code = own.code;
 		other_close(&o->source);
 		return status;
 	}
