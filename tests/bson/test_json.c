@@ -121,6 +121,9 @@ older_forms_are_read(void **state)
 	assert_reads("{\"a\":{\"$regex\":\"b\",\"$options\":\"i\"}}",
 		     "{\"a\":{\"$regularExpression\":{\"pattern\":\"b\",\"options\":\"i\"}}}",
 		     NULL);
+	/* The pattern is no option. */
+	assert_reads("{\"a\":{\"$regex\":\"$options\"}}", "{\"a\":{\"$regex\":\"$options\"}}",
+		     "{\"a\":{\"$regex\":\"$options\"}}");
 	assert_reads("{\"a\":{\"$date\":5}}", "{\"a\":{\"$date\":{\"$numberLong\":\"5\"}}}",
 		     "{\"a\":{\"$date\":\"1970-01-01T00:00:00.005Z\"}}");
 }
@@ -261,6 +264,26 @@ documents_and_their_texts_agree_with_libbson(void **state)
 	arena_free(arena);
 }
 
+/* No prefix of it is a date, and nothing that has another character in the place of one. */
+static void
+each_character_of_a_date_counts(const char *text)
+{
+	static const char others[] = "/:x";
+	char changed[32];
+	int64_t ms;
+
+	for (size_t i = 0; text[i]; i++) {
+		if (bson_date_read(str_of(text, i), &ms))
+			fail_msg("%.*s is a date", (int)i, text);
+		for (const char *c = others; *c; c++) {
+			(void)snprintf(changed, sizeof(changed), "%s", text);
+			changed[i] = *c;
+			if (*c != text[i] && bson_date_read(str_from_cstr(changed), &ms))
+				fail_msg("%s is a date", changed);
+		}
+	}
+}
+
 static void
 dates_are_iso_8601(void **state)
 {
@@ -299,6 +322,8 @@ dates_are_iso_8601(void **state)
 					     "2012-12-24T12:15:30+1:00",
 					     "",
 					     "12-12-24T12:15:30Z" };
+	static const char *const whole[] = { "2012-12-24T12:15:30.501+01:00",
+					     "2012-12-24T12:15:30-0130", "2012-12-24T12:15:30.5Z" };
 	struct buf out = BUF_INIT(TEST_BYTES);
 	struct rand_seq r = { 1 };
 	int64_t ms;
@@ -317,6 +342,8 @@ dates_are_iso_8601(void **state)
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(bson_date_read(str_from_cstr(wrong[i]), &ms));
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		each_character_of_a_date_counts(whole[i]);
 	for (int i = 0; i < ROUNDS; i++) {
 		int64_t random = (int64_t)rand_seq_below(&r, BSON_DATE_MOST_MS + 1);
 

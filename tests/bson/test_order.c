@@ -203,8 +203,8 @@ long_values_need_little_room(void **state)
 		LONG = 1 << 20,
 		MOST = 100
 	};
-	static const enum bson_type types[] = { BSON_STRING, BSON_BINARY, BSON_CODE, BSON_SYMBOL,
-						BSON_DB_POINTER };
+	static const enum bson_type types[] = { BSON_STRING, BSON_BINARY,     BSON_CODE,
+						BSON_SYMBOL, BSON_DB_POINTER, BSON_REGEX };
 	struct buf small = BUF_INIT(BSON_KEY_ROOM(MOST)), large = BUF_INIT(TEST_BYTES);
 	char *bytes = calloc(1, LONG);
 

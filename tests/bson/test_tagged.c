@@ -83,6 +83,9 @@ names_that_javascript_would_move_are_in_an_array(void **state)
 	assert_writes("{\"b\":true,\"1\":{\"a\":null}}", true,
 		      "[\"\\u0001O\",\"b\",true,\"1\",{\"a\":null}]");
 	assert_writes("{\"__proto__\":true}", true, "[\"\\u0001O\",\"__proto__\",true]");
+	assert_writes("{\"9\":true}", true, "[\"\\u0001O\",\"9\",true]");
+	assert_writes("{\"0\":true}", true, "[\"\\u0001O\",\"0\",true]");
+	assert_writes("{\"19\":true}", true, "[\"\\u0001O\",\"19\",true]");
 	assert_writes("{\"10\":true}", true, "[\"\\u0001O\",\"10\",true]");
 	assert_writes("{\"1a\":true}", true, "{\"1a\":true}");
 	assert_writes("{\"1-\":true}", true, "{\"1-\":true}");
@@ -107,6 +110,10 @@ answers_are_values(void **state)
 	assert_reads("\"\\u0001f-0\"", "{\"$numberDouble\":\"-0.0\"}");
 	assert_reads("\"\\u0001n1.50\"", "{\"$numberDecimal\":\"1.50\"}");
 	assert_reads("\"\\u0001M\"", "{\"$maxKey\":1}");
+	assert_reads("\"\\u0001xDAIAAABhAAABAgMEBQYHCAkKCw==\"",
+		     "{\"$dbPointer\":{\"$ref\":\"a\",\"$id\":{\"$oid\":"
+		     "\"000102030405060708090a0b\"}}}");
+	assert_reads("\"\\u0001xDw8AAAACAAAAYQAFAAAAAA==\"", "{\"$code\":\"a\",\"$scope\":{}}");
 	assert_reads("\"\\u0001b05YWJj\"",
 		     "{\"$binary\":{\"base64\":\"YWJj\",\"subType\":\"05\"}}");
 }
@@ -133,6 +140,12 @@ what_no_worker_of_ours_answers_is_refused(void **state)
 		"\"\\u0001x\"",
 		"\"\\u0001xAQ==\"",
 		"\"\\u0001xDwAAAAA=\"",
+		/* A pointer, code with a scope, and a string, with a byte too many or too few. */
+		"\"\\u0001xDAIAAABhAAABAgMEBQYHCAkKC3g=\"",
+		"\"\\u0001xDAIAAABhAAABAgMEBQYHCAkK\"",
+		"\"\\u0001xDw8AAAACAAAAYQAFAAAAAHg=\"",
+		"\"\\u0001xDw8AAAACAAAAYQAFAAAA\"",
+		"\"\\u0001xAgIAAABhAA==\"",
 		"{\"a\\u0000\":1}",
 	};
 
