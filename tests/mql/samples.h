@@ -29,6 +29,9 @@ static const struct {
 	{ "decimal", "{'$numberDecimal':'1'}" },
 	{ "minKey", "{'$minKey':1}" },
 	{ "maxKey", "{'$maxKey':1}" },
+	{ "dbPointer", "{'$dbPointer':{'$ref':'c','$id':{'$oid':'0123456789abcdef01234567'}}}" },
+	{ "symbol", "{'$symbol':'x'}" },
+	{ "javascriptWithScope", "{'$code':'x','$scope':{'b':1}}" },
 };
 
 /* Where `words`, such as "int:0 long:0", says something of a type; NULL: nowhere. */

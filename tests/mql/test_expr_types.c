@@ -197,9 +197,10 @@ numbers_and_lists_of_arguments(void **state)
 		  "missing:null" },
 		{ "{'$toObjectId':['$a']}", "241",
 		  "undefined:null objectId:objectId null:null missing:null" },
-		{ "{'$toString':['$a']}", "string",
-		  "object:241 array:241 undefined:null null:null regex:241 javascript:241 "
-		  "timestamp:241 minKey:241 maxKey:241 missing:null" },
+		{ "{'$toString':['$a']}", "241",
+		  "double:string string:string binData:string undefined:null objectId:string "
+		  "bool:string date:string null:null int:string long:string decimal:string "
+		  "missing:null" },
 		{ "{'$toUUID':['$a']}", "241",
 		  "double:binData undefined:null null:null int:binData long:binData missing:null" },
 		{ "{'$type':['$a']}", "string", "" },
@@ -256,6 +257,8 @@ numbers_and_lists_of_arguments(void **state)
 		  "null:long(8693821054885483359) regex:long(-2870851773200268196) "
 		  "javascript:long(-5218917229573234638) timestamp:long(-8174864659668189890) "
 		  "minKey:long(5311562503379046768) maxKey:long(5956866894735146476) "
+		  "dbPointer:long(-1570372708709496140) symbol:long(3618846942122629776) "
+		  "javascriptWithScope:long(3626662072857891041) "
 		  "missing:long(8693821054885483359)" },
 		{ "{'$not':['$a']}", "bool(false)",
 		  "undefined:bool(true) null:bool(true) missing:bool(true)" },
@@ -285,10 +288,10 @@ numbers_and_lists_of_arguments(void **state)
 		{ "{'$strLenCP':['$a']}", "34471", "string:int(1)" },
 		{ "{'$toLower':['$a']}", "string",
 		  "object:16007 array:16007 binData:16007 objectId:16007 bool:16007 regex:16007 "
-		  "minKey:16007 maxKey:16007" },
+		  "minKey:16007 maxKey:16007 dbPointer:16007 javascriptWithScope:16007" },
 		{ "{'$toUpper':['$a']}", "string",
 		  "object:16007 array:16007 binData:16007 objectId:16007 bool:16007 regex:16007 "
-		  "minKey:16007 maxKey:16007" },
+		  "minKey:16007 maxKey:16007 dbPointer:16007 javascriptWithScope:16007" },
 		{ "{'$avg':['$a']}", "null",
 		  "double:double(1.5) array:double(1) int:double(1) long:double(1) "
 		  "decimal:decimal" },
@@ -298,12 +301,14 @@ numbers_and_lists_of_arguments(void **state)
 		  "double:double(1.5) string:string object:object array:int(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$min':['$a']}", "null",
 		  "double:double(1.5) string:string object:object array:int(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$stdDevPop':['$a']}", "null",
 		  "double:double(0) array:double(0) int:double(0) long:double(0) "
 		  "decimal:double(0)" },
@@ -482,12 +487,14 @@ texts_dates_and_named_arguments(void **state)
 		  "string:array undefined:null null:null missing:null" },
 		{ "{'$split':['x','$a']}", "10503900",
 		  "string:array undefined:null null:null missing:null" },
-		{ "{'$strcasecmp':['$a','x']}", "int(-1)",
-		  "string:int(0) object:16007 array:16007 binData:16007 objectId:16007 bool:16007 "
-		  "regex:16007 javascript:int(0) minKey:16007 maxKey:16007" },
-		{ "{'$strcasecmp':['x','$a']}", "int(1)",
-		  "string:int(0) object:16007 array:16007 binData:16007 objectId:16007 bool:16007 "
-		  "regex:16007 javascript:int(0) minKey:16007 maxKey:16007" },
+		{ "{'$strcasecmp':['$a','x']}", "16007",
+		  "double:int(-1) string:int(0) undefined:int(-1) date:int(-1) null:int(-1) "
+		  "javascript:int(0) int:int(-1) timestamp:int(-1) long:int(-1) decimal:int(-1) "
+		  "symbol:int(0) missing:int(-1)" },
+		{ "{'$strcasecmp':['x','$a']}", "16007",
+		  "double:int(1) string:int(0) undefined:int(1) date:int(1) null:int(1) "
+		  "javascript:int(0) int:int(1) timestamp:int(1) long:int(1) decimal:int(1) "
+		  "symbol:int(0) missing:int(1)" },
 		{ "{'$mergeObjects':['$a',{'z':1}]}", "40400",
 		  "object:object undefined:object null:object missing:object" },
 		{ "{'$mergeObjects':[{'z':1},'$a']}", "40400",
@@ -495,7 +502,8 @@ texts_dates_and_named_arguments(void **state)
 		{ "{'$ifNull':['$a',1]}", "int(1)",
 		  "double:double(1.5) string:string object:object array:array binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
-		  "timestamp:timestamp long:long(1) decimal:decimal minKey:minKey maxKey:maxKey" },
+		  "timestamp:timestamp long:long(1) decimal:decimal minKey:minKey maxKey:maxKey "
+		  "dbPointer:dbPointer symbol:symbol javascriptWithScope:javascriptWithScope" },
 		{ "{'$ifNull':[1,'$a']}", "int(1)", "" },
 		{ "{'$cmp':['$a',1]}", "int(1)",
 		  "undefined:int(-1) null:int(-1) int:int(0) long:int(0) decimal:int(0) "
@@ -510,11 +518,13 @@ texts_dates_and_named_arguments(void **state)
 		{ "{'$max':['$a',1]}", "int(1)",
 		  "double:double(1.5) string:string object:object array:array binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
-		  "timestamp:timestamp long:long(1) decimal:decimal maxKey:maxKey" },
+		  "timestamp:timestamp long:long(1) decimal:decimal maxKey:maxKey "
+		  "dbPointer:dbPointer symbol:symbol javascriptWithScope:javascriptWithScope" },
 		{ "{'$max':[1,'$a']}", "int(1)",
 		  "double:double(1.5) string:string object:object array:array binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
-		  "timestamp:timestamp maxKey:maxKey" },
+		  "timestamp:timestamp maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$min':['$a',1]}", "int(1)", "long:long(1) decimal:decimal minKey:minKey" },
 		{ "{'$min':[1,'$a']}", "int(1)", "minKey:minKey" },
 		{ "{'$sum':['$a',1]}", "int(1)",
@@ -545,14 +555,14 @@ texts_dates_and_named_arguments(void **state)
 		  "int:int(0) long:int(0) decimal:int(0)" },
 		{ "{'$substr':['$a',0,1]}", "string",
 		  "object:16007 array:16007 binData:16007 objectId:16007 bool:16007 regex:16007 "
-		  "minKey:16007 maxKey:16007" },
+		  "minKey:16007 maxKey:16007 dbPointer:16007 javascriptWithScope:16007" },
 		{ "{'$substr':['xx','$a',1]}", "16034",
 		  "double:string int:string long:string decimal:string" },
 		{ "{'$substr':['xx',0,'$a']}", "16035",
 		  "double:string int:string long:string decimal:string" },
 		{ "{'$substrCP':['$a',0,1]}", "string",
 		  "object:16007 array:16007 binData:16007 objectId:16007 bool:16007 regex:16007 "
-		  "minKey:16007 maxKey:16007" },
+		  "minKey:16007 maxKey:16007 dbPointer:16007 javascriptWithScope:16007" },
 		{ "{'$substrCP':['xx','$a',1]}", "34450",
 		  "double:34451 int:string long:string decimal:string" },
 		{ "{'$substrCP':['xx',0,'$a']}", "34452",

@@ -370,22 +370,26 @@ values_of_each_type_go_through_stages(void **state)
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$group':{'_id':1,'x':{'$max':'$a'}}}", "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$group':{'_id':1,'x':{'$first':'$a'}}}", "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "undefined:undefined objectId:objectId bool:bool(true) date:date regex:regex "
 		  "javascript:javascript int:int(1) timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$group':{'_id':1,'x':{'$last':'$a'}}}", "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "undefined:undefined objectId:objectId bool:bool(true) date:date regex:regex "
 		  "javascript:javascript int:int(1) timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$group':{'_id':1,'x':{'$push':'$a'}}}", "array(2)", "missing:array(0)" },
 		{ "{'$group':{'_id':1,'x':{'$addToSet':'$a'}}}", "array(1)", "missing:array(0)" },
 		{ "{'$group':{'_id':1,'x':{'$stdDevPop':'$a'}}}", "null",
@@ -410,28 +414,32 @@ values_of_each_type_go_through_stages(void **state)
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$setWindowFields':{'sortBy':{'n':1},'output':{'x':{'$max':'$a','window':{'"
 		  "documents':[-1,0]}}}}}",
 		  "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$setWindowFields':{'sortBy':{'n':1},'output':{'x':{'$first':'$a','window':"
 		  "{'documents':[-1,0]}}}}}",
 		  "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "undefined:undefined objectId:objectId bool:bool(true) date:date regex:regex "
 		  "javascript:javascript int:int(1) timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$setWindowFields':{'sortBy':{'n':1},'output':{'x':{'$last':'$a','window':{"
 		  "'documents':[-1,0]}}}}}",
 		  "null",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "undefined:undefined objectId:objectId bool:bool(true) date:date regex:regex "
 		  "javascript:javascript int:int(1) timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$setWindowFields':{'sortBy':{'n':1},'output':{'x':{'$push':'$a','window':{"
 		  "'documents':[-1,0]}}}}}",
 		  "array(1)", "missing:array(0)" },
@@ -483,19 +491,22 @@ values_of_each_type_go_through_stages(void **state)
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$unwind':'$a'},{'$project':{'x':'$a'}}", "none",
 		  "double:double(1.5) string:string object:object array:int(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$unwind':{'path':'$a','preserveNullAndEmptyArrays':true}},{'$project':{'x'"
 		  ":'$a'}}",
 		  "int(1)",
 		  "double:double(1.5) string:string object:object binData:binData "
 		  "undefined:undefined objectId:objectId bool:bool(true) date:date null:null "
 		  "regex:regex javascript:javascript timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey missing:none" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope missing:none" },
 		{ "{'$unwind':{'path':'$a','includeArrayIndex':'x'}}", "null",
 		  "array:long(0) undefined:none null:none missing:none" },
 		{ "{'$match':{'a':{'$gte':1}}},{'$project':{'x':'$a'}}", "none",
@@ -509,7 +520,8 @@ values_of_each_type_go_through_stages(void **state)
 		  "string:string object:object array:array(1) binData:binData undefined:undefined "
 		  "objectId:objectId bool:bool(true) date:date null:null regex:regex "
 		  "javascript:javascript int:int(1) timestamp:timestamp long:long(1) "
-		  "decimal:decimal minKey:minKey maxKey:maxKey missing:none" },
+		  "decimal:decimal minKey:minKey maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope missing:none" },
 		{ "{'$set':{'a.c':1}},{'$project':{'x':'$a'}}", "object", "array:array(1)" },
 		{ "{'$bucket':{'groupBy':'$a','boundaries':[0,9]}},{'$project':{'x':'$count'}}",
 		  "40066", "double:int(2) int:int(2) long:int(2) decimal:int(2)" },
@@ -531,11 +543,22 @@ values_of_each_type_go_through_stages(void **state)
 		{ "{'$replaceRoot':{'newRoot':'$a'}},{'$project':{'x':'$b'}}", "40228",
 		  "object:int(1)" },
 		{ "{'$sortByCount':'$a'},{'$project':{'x':'$count'}}", "int(2)", "" },
+		{ "{'$lookup':{'from':'o','localField':'a','foreignField':'b','as':'r'}},{'$pro"
+		  "ject':{'x':{'$size':'$r'}}}",
+		  "int(0)",
+		  "string:int(1) array:int(1) undefined:2 int:int(1) long:int(1) decimal:int(1) "
+		  "symbol:int(1)" },
+		{ "{'$graphLookup':{'from':'o','startWith':'$a','connectFromField':'b','connect"
+		  "ToField':'b','as':'r'}},{'$project':{'x':{'$size':'$r'}}}",
+		  "int(0)",
+		  "string:int(1) array:int(1) undefined:2 int:int(1) long:int(1) decimal:int(1) "
+		  "symbol:int(1)" },
 		{ "{'$fill':{'output':{'a':{'value':7}}}},{'$project':{'x':'$a'}}", "int(7)",
 		  "double:double(1.5) string:string object:object array:array(1) binData:binData "
 		  "objectId:objectId bool:bool(true) date:date regex:regex javascript:javascript "
 		  "int:int(1) timestamp:timestamp long:long(1) decimal:decimal minKey:minKey "
-		  "maxKey:maxKey" },
+		  "maxKey:maxKey dbPointer:dbPointer symbol:symbol "
+		  "javascriptWithScope:javascriptWithScope" },
 		{ "{'$group':{'_id':1,'x':{'$maxN':{'input':'$a','n':2}}}},{'$project':{'x':{'$"
 		  "size':'$x'}}}",
 		  "int(2)", "undefined:int(0) null:int(0) missing:int(0)" },
@@ -549,14 +572,6 @@ values_of_each_type_go_through_stages(void **state)
 		  "" },
 		{ "{'$group':{'_id':1,'x':{'$median':{'input':'$a','method':'approximate'}}}}",
 		  "null", "double:double(1.5) int:double(1) long:double(1) decimal:double(1)" },
-		{ "{'$lookup':{'from':'o','localField':'a','foreignField':'b','as':'r'}},"
-		  "{'$project':{'x':{'$size':'$r'}}}",
-		  "int(0)",
-		  "string:int(1) array:int(1) undefined:2 int:int(1) long:int(1) decimal:int(1)" },
-		{ "{'$graphLookup':{'from':'o','startWith':'$a','connectFromField':'b',"
-		  "'connectToField':'b','as':'r'}},{'$project':{'x':{'$size':'$r'}}}",
-		  "int(0)",
-		  "string:int(1) array:int(1) undefined:2 int:int(1) long:int(1) decimal:int(1)" },
 		{ "{'$redact':'$a'}", "17053", "" },
 	};
 
