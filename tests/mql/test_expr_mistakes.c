@@ -254,10 +254,133 @@ arguments_at_the_edge_have_a_value(void **state)
 	EXPR_CASES(*state, cases);
 }
 
+static void
+values_are_told_from_those_beside_them(void **state)
+{
+	static const struct expr_case cases[] = {
+		{ "{'$trim':{'input':'   '}}", "{}", "''", 0 },
+		{ "{'$ltrim':{'input':'  '}}", "{}", "''", 0 },
+		{ "{'$rtrim':{'input':'  '}}", "{}", "''", 0 },
+		{ "{'$ltrim':{'input':'aab','chars':'a'}}", "{}", "'b'", 0 },
+		{ "{'$ltrim':{'input':'','chars':'a'}}", "{}", "''", 0 },
+		{ "{'$convert':{'input':{'$binary':{'base64':'/w==','subType':'00'}},"
+		  "'to':'string','format':'base64'}}",
+		  "{}", "'/w=='", 0 },
+		{ "{'$convert':{'input':{'$binary':{'base64':'/w==','subType':'00'}},"
+		  "'to':'string','format':'hex'}}",
+		  "{}", "'FF'", 0 },
+		{ "{'$convert':{'input':{'$binary':{'base64':'/w==','subType':'00'}},"
+		  "'to':'string','format':'utf8'}}",
+		  "{}", NULL, 241 },
+		{ "{'$regexFind':{'input':'xaby','regex':'(a)(b)(y)?'}}", "{}",
+		  "{'match':'aby','idx':1,'captures':['a','b','y']}", 0 },
+		{ "{'$regexFind':{'input':'abc de','regex':'(\\\\w+) (\\\\w)'}}", "{}",
+		  "{'match':'abc d','idx':0,'captures':['abc','d']}", 0 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+09:00'}}", "{}", "9", 0 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+0900'}}", "{}", "9", 0 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+09'}}", "{}", "9", 0 },
+		{ "{'$minute':{'date':{'$date':0},'timezone':'+00:59'}}", "{}", "59", 0 },
+		{ "{'$minute':{'date':{'$date':0},'timezone':'+00:49'}}", "{}", "49", 0 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'-01:00'}}", "{}", "23", 0 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+0:00'}}", "{}", NULL, 40485 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+/9:00'}}", "{}", NULL, 40485 },
+		{ "{'$hour':{'date':{'$date':0},'timezone':'+0::00'}}", "{}", NULL, 40485 },
+		{ "{'$dateFromString':{'dateString':'2024-05-00','format':'%G-%V-%m'}}", "{}", NULL,
+		  241 },
+		{ "{'$setField':{'field':{'$code':'$x'},'input':{},'value':1}}", "{}", NULL,
+		  4161107 },
+		{ "{'$setField':{'field':'$x','input':{},'value':1}}", "{}", NULL, 4161108 },
+		{ "'$$CLUSTER_TIME'", "{}", NULL, 10071200 },
+		{ "'$$NOW'", "{}", "{'$date':'2023-11-14T22:13:20.123Z'}", 0 },
+		{ "'$$ROOT.a'", "{'a':1}", "1", 0 },
+		{ "'$$CURRENT.a'", "{'a':1}", "1", 0 },
+		{ "'$$REMOVE'", "{'a':1}", NULL, 0 },
+		{ "'$$USER_ROLES'", "{'a':1}", "[]", 0 },
+		{ "'$$PRUNE'", "{'a':1}", "'prune'", 0 },
+		{ "'$$KEEP'", "{'a':1}", "'keep'", 0 },
+		{ "'$$DESCEND'", "{'a':1}", "'descend'", 0 },
+		{ "'$$BOGUS'", "{'a':1}", NULL, 17276 },
+		{ "{'$setEquals':[[1,2],[1,2,3],[1,2]]}", "{}", "false", 0 },
+		{ "{'$setEquals':[[1,2],[2,1],[1,1,2]]}", "{}", "true", 0 },
+		{ "{'$setEquals':[[1],[2],[1]]}", "{}", "false", 0 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':9},'format':'utf8'}}",
+		  "{}", "{'$binary':{'base64':'eA==','subType':'09'}}", 0 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':10},'format':'utf8'}}",
+		  "{}", NULL, 4341107 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':127},'format':'utf8'}"
+		  "}",
+		  "{}", NULL, 4341107 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':128},'format':'utf8'}"
+		  "}",
+		  "{}", "{'$binary':{'base64':'eA==','subType':'80'}}", 0 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':255},'format':'utf8'}"
+		  "}",
+		  "{}", "{'$binary':{'base64':'eA==','subType':'ff'}}", 0 },
+		{ "{'$convert':{'input':'x','to':{'type':'binData','subtype':256},'format':'utf8'}"
+		  "}",
+		  "{}", NULL, 4341107 },
+		{ "{'$convert':{'input':1,'to':19}}", "{}", "{'$numberDecimal':'1'}", 0 },
+		{ "{'$convert':{'input':1,'to':20}}", "{}", NULL, 9 },
+		{ "{'$convert':{'input':1,'to':-1}}", "{}", NULL, 241 },
+		{ "{'$convert':{'input':1,'to':-2}}", "{}", NULL, 9 },
+		{ "{'$convert':{'input':1,'to':127}}", "{}", NULL, 241 },
+		{ "{'$convert':{'input':1,'to':126}}", "{}", NULL, 9 },
+		{ "{'$sum':[{'$numberDecimal':'1'},1e16,1,-1e16]}", "{}", "{'$numberDecimal':'2'}",
+		  0 },
+		{ "{'$sum':[{'$numberDecimal':'1'},0.5,-0.5]}", "{}", "{'$numberDecimal':'1'}", 0 },
+		{ "{'$sum':[{'$numberDecimal':'1'},{'$numberDouble':'NaN'}]}", "{}",
+		  "{'$numberDecimal':'NaN'}", 0 },
+		{ "{'$sum':[{'$numberDecimal':'1'},{'$numberDouble':'Infinity'}]}", "{}",
+		  "{'$numberDecimal':'Infinity'}", 0 },
+	};
+
+	EXPR_CASES(*state, cases);
+}
+
+static void
+texts_say_what_was_found(void **state)
+{
+	static const struct {
+		const char *expression, *text;
+	} cases[] = {
+		{ "{'$map':{'input':1,'in':1}}", "input to $map must be an array not int" },
+		{ "{'$filter':{'input':'x','cond':1}}",
+		  "input to $filter must be an array not string" },
+		{ "{'$reduce':{'input':1,'initialValue':1,'in':1}}",
+		  "$reduce requires that 'input' be an array, found: int" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		struct bson_value v;
+
+		assert_int_equal(case_run(&q, cases[i].expression, "{}", &v), STATUS_INVALID);
+		assert_string_equal(case_err.text, cases[i].text);
+	}
+}
+
+static void
+the_cluster_s_time_is_known_where_there_is_one(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct bson_value v;
+
+	q.cluster_time = UINT64_C(5) << 32 | 7;
+	assert_int_equal(case_run(&q, "'$$CLUSTER_TIME'", "{}", &v), STATUS_OK);
+	assert_int_equal(v.type, BSON_TIMESTAMP);
+	assert_true(bson_integer(&v) == (INT64_C(5) << 32 | 7));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(values_are_told_from_those_beside_them, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(texts_say_what_was_found, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(the_cluster_s_time_is_known_where_there_is_one,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(arguments_have_mongodbs_codes, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(arguments_at_the_edge_have_a_value, case_setup,
