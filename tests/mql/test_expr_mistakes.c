@@ -259,6 +259,47 @@ values_are_told_from_those_beside_them(void **state)
 {
 	static const struct expr_case cases[] = {
 		{ "{'$trim':{'input':'   '}}", "{}", "''", 0 },
+		{ "{'$dateDiff':{'startDate':{'$date':0},'endDate':{'$date':0},'unit':'day',"
+		  "'startOfWeek':'bogus'}}",
+		  "{}", "{'$numberLong':'0'}", 0 },
+		{ "{'$dateTrunc':{'date':{'$date':0},'unit':'day','startOfWeek':'bogus'}}", "{}",
+		  "{'$date':0}", 0 },
+		{ "{'$dateToString':{'date':{'$date':0},'format':'%z %Z'}}", "{}", "'+0000 +0'",
+		  0 },
+		{ "{'$dateToString':{'date':{'$date':0},'format':'%z %Z','timezone':'-00:30'}}",
+		  "{}", "'-0030 -30'", 0 },
+		{ "{'$mergeObjects':[[{'a':1}],{'b':1}]}", "{}", NULL, 40400 },
+		{ "{'$mergeObjects':['$a']}", "{'a':[{'b':1},{'c':1}]}", "{'b':1,'c':1}", 0 },
+		{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'second','amount':{'$numberLong':"
+		  "'18446744073709550'}}}",
+		  "{}", NULL, 5166406 },
+		{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'second','amount':{'$numberLong':"
+		  "'18446744073709551'}}}",
+		  "{}", NULL, 5976500 },
+		{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'second','amount':{'$numberLong':"
+		  "'-18446744073709550'}}}",
+		  "{}", NULL, 5166406 },
+		{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'second','amount':{'$numberLong':"
+		  "'-18446744073709551'}}}",
+		  "{}", NULL, 5976500 },
+		{ "{'$convert':{'input':'1.5','to':'double','onError':'e'}}", "{}", "1.5", 0 },
+		{ "{'$convert':{'input':'$a','to':'double','onError':'e'}}", "{'a':'1.5'}", "1.5",
+		  0 },
+		{ "{'$cmp':[1,1]}", "{}", "0", 0 },
+		{ "{'$lte':[1,1]}", "{}", "true", 0 },
+		{ "{'$lt':[1,1]}", "{}", "false", 0 },
+		{ "{'$gte':[1,1]}", "{}", "true", 0 },
+		{ "{'$gt':[1,1]}", "{}", "false", 0 },
+		{ "{'$substrCP':['abc',3,1]}", "{}", "''", 0 },
+		{ "{'$substrCP':['abc',9,1]}", "{}", "''", 0 },
+		{ "{'$dateToParts':{'date':{'$date':0},'iso8601':false}}", "{}",
+		  "{'year':1970,'month':1,'day':1,'hour':0,'minute':0,'second':0,"
+		  "'millisecond':0}",
+		  0 },
+		{ "{'$dateToParts':{'date':{'$date':0},'iso8601':true}}", "{}",
+		  "{'isoWeekYear':1970,'isoWeek':1,'isoDayOfWeek':4,'hour':0,'minute':0,"
+		  "'second':0,'millisecond':0}",
+		  0 },
 		{ "{'$ltrim':{'input':'  '}}", "{}", "''", 0 },
 		{ "{'$rtrim':{'input':'  '}}", "{}", "''", 0 },
 		{ "{'$ltrim':{'input':'aab','chars':'a'}}", "{}", "'b'", 0 },

@@ -87,6 +87,17 @@ values_are_compared_within_their_kind(void **state)
 		{ "{'a':{'$lte':2}}", "{'a':2.0}", true },
 		{ "{'a':{'$lte':2}}", "{'a':2.5}", false },
 		{ "{'a':{'$lt':5}}", "{'a':{'$numberDouble':'NaN'}}", false },
+		{ "{'a':{'$gte':{'$numberDouble':'NaN'}}}", "{'a':5}", false },
+		{ "{'a':{'$lte':{'$numberDouble':'NaN'}}}", "{'a':5}", false },
+		{ "{'a':{'$lte':{'$numberDecimal':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}",
+		  true },
+		{ "{'a':{'$lt':{'$numberDecimal':'NaN'}}}", "{'a':5}", false },
+		{ "{'a':{'$gt':{'$numberDecimal':'NaN'}}}", "{'a':5}", false },
+		/* Behind the last byte comes a member, whose type would be a bit. */
+		{ "{'a':{'$bitsAnySet':[12]}}",
+		  "{'a':{'$binary':{'base64':'/w==','subType':'00'}},'b':1}", false },
+		{ "{'a':{'$bitsAllSet':[0,7]}}",
+		  "{'a':{'$binary':{'base64':'/w==','subType':'00'}},'b':1}", true },
 		{ "{'a':{'$gte':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", true },
 		{ "{'a':{'$gt':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", false },
 		{ "{'a':{'$lt':{'$numberDouble':'NaN'}}}", "{'a':{'$numberDouble':'NaN'}}", false },
@@ -346,6 +357,11 @@ the_place_in_an_array_is_told(void **state)
 	assert_int_equal(position, 2);
 	assert_true(match(*state, "{'a':{'$elemMatch':{'b':1}}}", "{'a':[{},{'b':1}]}", &position));
 	assert_int_equal(position, 1);
+	assert_true(match(*state, "{'a.b.c':3}", "{'a':[{'b':[{'c':1},{'c':3}]}]}", &position));
+	assert_int_equal(position, 0);
+	assert_true(match(*state, "{'a.b':3}", "{'a':[{'b':[1,3]}]}", &position));
+	assert_int_equal(position, 0);
+	assert_true(match(*state, "{'a.0.b':3}", "{'a':[{'b':[1,3]}]}", &position));
 	assert_true(match(*state, "{'a':3}", "{'a':3}", &position));
 	assert_int_equal(position, -1);
 	/* A choice tells none, unless there is nothing to choose. */

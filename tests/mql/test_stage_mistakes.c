@@ -285,6 +285,12 @@ options_of_stages_are_checked_one_by_one(void **state)
 		{ "{'$documents':[{},1]}", 40228, NULL },
 		{ "{'$redact':'$none'}", 17053, "missing" },
 		{ "{'$redact':'x'}", 17053, NULL },
+		{ "{'$redact':{'$literal':{'$code':'keep'}}}", 17053, NULL },
+		{ "{'$redact':{'$literal':{'$code':'prune'}}}", 17053, NULL },
+		{ "{'$redact':{'$literal':{'$code':'descend'}}}", 17053, NULL },
+		{ "{'$densify':{'field':'a','range':{'step':1.5,'bounds':'full','unit':"
+		  "'millisecond'}}}",
+		  6586400, NULL },
 		{ "{'$count':1}", 40156, NULL },
 		{ "{'$count':'$a'}", 40158, NULL },
 		{ "{'$count':'a\\u0000b'}", 40159, NULL },

@@ -491,6 +491,91 @@ writes_say_where_and_how(void **state)
 	assert_int_equal(w->not_matched, MQL_MERGE_INSERT);
 }
 
+/* Ids of each type that come again and again, with others between them. */
+static void
+groups_of_each_type_are_found_again(void **state)
+{
+	static const struct {
+		const char *type, *values[3];
+	} cases[] = {
+		{ "bool", { "true", "false", "null" } },
+		{ "int", { "1", "2", "-1" } },
+		{ "long",
+		  { "{'$numberLong':'4294967297'}", "{'$numberLong':'1'}",
+		    "{'$numberLong':'-4294967295'}" } },
+		{ "date", { "{'$date':0}", "{'$date':1}", "{'$date':-1}" } },
+		{ "string", { "'a'", "'b'", "'ab'" } },
+		{ "objectId",
+		  { "{'$oid':'0123456789abcdef01234567'}", "{'$oid':'0123456789abcdef01234568'}",
+		    "{'$oid':'1123456789abcdef01234567'}" } },
+		{ "mixed", { "1.5", "{'$numberDecimal':'2'}", "[1]" } },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		const char *const *v = cases[i].values;
+		struct mql q = case_mql(*state);
+		struct str docs = arena_printf(
+			*state, "{'a':%s},{'a':%s},{'a':%s},{'a':%s},{'a':%s},{'a':%s},{'a':%s}",
+			v[0], v[1], v[0], v[2], v[1], v[0], v[0]);
+		const char *got = run_text(&q,
+					   "{'$group':{'_id':'$a','n':{'$sum':1}}},{'$sort':{'n':1}"
+					   "},{'$project':{'_id':0}}",
+					   docs.ptr);
+
+		if (strcmp(got, "{'n':1},{'n':2},{'n':4}") != 0)
+			fail_msg("%s: %s", cases[i].type, got);
+	}
+}
+
+/* What a group keeps of documents that a stage before it makes, and makes again in their place. */
+static void
+groups_keep_all_of_a_value(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$set':{'b':'$a'}},{'$group':{'_id':1,'f':{'$first':'$b'},'l':{'$last':'$b'},"
+		  "'m':{'$max':'$b'},'p':{'$push':'$b'}}}",
+		  "{'a':{'$code':'f','$scope':{'x':1}}},{'a':{'$code':'f','$scope':{'x':2}}}",
+		  "{'_id':1,'f':{'$code':'f','$scope':{'x':1}},'l':{'$code':'f','$scope':{'x':2}},"
+		  "'m':{'$code':'f','$scope':{'x':2}},'p':[{'$code':'f','$scope':{'x':1}},{'$code':"
+		  "'f','$scope':{'x':2}}]}" },
+		{ "{'$set':{'b':'$a'}},{'$group':{'_id':1,'f':{'$first':'$b'},'l':{'$last':'$b'},"
+		  "'m':{'$max':'$b'}}}",
+		  "{'a':{'$regularExpression':{'pattern':'ab','options':'im'}}},"
+		  "{'a':{'$regularExpression':{'pattern':'ab','options':'ix'}}}",
+		  "{'_id':1,'f':{'$regularExpression':{'pattern':'ab','options':'im'}},"
+		  "'l':{'$regularExpression':{'pattern':'ab','options':'ix'}},"
+		  "'m':{'$regularExpression':{'pattern':'ab','options':'ix'}}}" },
+		{ "{'$set':{'b':'$a'}},{'$group':{'_id':1,'f':{'$first':'$b'},'l':{'$last':'$b'}}}",
+		  "{'a':{'$dbPointer':{'$ref':'c','$id':{'$oid':'0123456789abcdef01234567'}}}},"
+		  "{'a':{'$dbPointer':{'$ref':'d','$id':{'$oid':'1123456789abcdef01234567'}}}}",
+		  "{'_id':1,'f':{'$dbPointer':{'$ref':'c','$id':{'$oid':"
+		  "'0123456789abcdef01234567'}}},'l':{'$dbPointer':{'$ref':'d','$id':{'$oid':"
+		  "'1123456789abcdef01234567'}}}}" },
+		{ "{'$set':{'b':'$a'}},{'$setWindowFields':{'sortBy':{'n':1},'output':{'f':{'$"
+		  "first':"
+		  "'$b','window':{'documents':[-1,0]}}}}},{'$project':{'f':1,'_id':0}}",
+		  "{'n':1,'a':{'$code':'f','$scope':{'x':1}}},{'n':2,'a':{'$code':'f','$scope':{'x'"
+		  ":"
+		  "2}}}",
+		  "{'f':{'$code':'f','$scope':{'x':1}}},{'f':{'$code':'f','$scope':{'x':1}}}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
+/* Filters with a condition on the field without a name are moved like others. */
+static void
+fields_without_a_name_are_fields(void **state)
+{
+	static const struct stage_case cases[] = {
+		{ "{'$set':{'b':1}},{'$match':{'':1}}", "{'':1},{'':2}", "{'':1,'b':1}" },
+		{ "{'$sort':{'a':1}},{'$match':{'':1}}", "{'':1,'a':2},{'':1,'a':1},{'':2}",
+		  "{'':1,'a':1},{'':1,'a':2}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
 static void
 stages_and_collections_are_listed(void **state)
 {
@@ -506,7 +591,9 @@ stages_and_collections_are_listed(void **state)
 	assert_int_equal(bson_integer(&spec), 3);
 	assert_false(mql_pipeline_stage(p, 3, &name, &spec));
 	assert_true(mql_pipeline_reads(p, 0, &db, &collection));
+	assert_true(!db.len && str_eq(collection, STR("u")));
 	assert_true(mql_pipeline_reads(p, 1, &db, &collection));
+	assert_true(!db.len && str_eq(collection, STR("o")));
 	assert_false(mql_pipeline_reads(p, 2, &db, &collection));
 	assert_null(mql_pipeline_write(p));
 }
@@ -534,6 +621,12 @@ main(void)
 		cmocka_unit_test_setup_teardown(writes_say_where_and_how, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(stages_and_collections_are_listed, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(groups_of_each_type_are_found_again, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(groups_keep_all_of_a_value, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(fields_without_a_name_are_fields, case_setup,
 						case_teardown),
 	};
 

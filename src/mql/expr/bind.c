@@ -52,7 +52,8 @@ compile_let(struct mql *q, const struct mql_expr_op *op, const struct bson_value
 		return mql_fail(q, 10065, "invalid parameter: expected an object (vars)");
 	count = bson_count(bson_text(&parts[0]));
 	TRY(mql_expr_new(q, op, run_let, 1 + count, ret));
-	for (bson_iter_begin(&i, bson_text(&parts[0])); n <= count && bson_iter_read(&i, &e); n++) {
+	for (bson_iter_begin(&i, bson_text(&parts[0])); bson_iter_read(&i, &e); n++) {
+		assert(n <= count);
 		TRY(mql_scope_check_name(q, e.name));
 		TRY(mql_expr_compile(q, &e.value, scope, &(*ret)->args[n]));
 		TRY(mql_scope_add(q, inner, e.name, &inner));

@@ -249,9 +249,10 @@ compile_switch(struct mql *q, const struct mql_expr_op *op, const struct bson_va
 	if (!count)
 		return mql_fail(q, 40068, "$switch requires at least one branch.");
 	TRY(mql_expr_new(q, op, run_switch, 1 + 2 * count, ret));
-	for (bson_iter_begin(&i, bson_text(&parts[0])); n <= 2 * count && bson_iter_read(&i, &e);
-	     n += 2)
+	for (bson_iter_begin(&i, bson_text(&parts[0])); bson_iter_read(&i, &e); n += 2) {
+		assert(n < 2 * count);
 		TRY(compile_branch(q, &e.value, scope, &(*ret)->args[n]));
+	}
 	if (!mql_is_missing(&parts[1]))
 		TRY(mql_expr_compile(q, &parts[1], scope, &(*ret)->args[0]));
 	return mql_expr_fold(q, *ret);

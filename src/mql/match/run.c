@@ -75,7 +75,7 @@ run_regex(struct mql *q, const struct mql_regex_item *item, const struct bson_va
 		return STATUS_OK;
 	if (v->type == BSON_STRING || v->type == BSON_SYMBOL)
 		return mql_regex_match(item->regex, q, bson_text(v), 0, ret, NULL);
-	*ret = v->type == BSON_REGEX && bson_equals(v, &item->value);
+	*ret = bson_equals(v, &item->value);
 	return STATUS_OK;
 }
 
