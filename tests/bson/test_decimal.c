@@ -78,6 +78,8 @@ what_is_no_number_is_refused(void **state)
 	/* What is behind a text is no part of it. */
 	assert_false(bson_decimal_parse(str_of("1e+5", 2), &d, NULL));
 	assert_false(bson_decimal_parse(str_of("+5", 1), &d, NULL));
+	assert_false(bson_decimal_parse(str_of("+5", 0), &d, NULL));
+	assert_false(bson_decimal_parse(str_of("-5", 0), &d, NULL));
 }
 
 static void

@@ -121,7 +121,10 @@ older_forms_are_read(void **state)
 	assert_reads("{\"a\":{\"$regex\":\"b\",\"$options\":\"i\"}}",
 		     "{\"a\":{\"$regularExpression\":{\"pattern\":\"b\",\"options\":\"i\"}}}",
 		     NULL);
-	/* The pattern is no option. */
+	/* The pattern is no option, and what is behind the document is none of it. */
+	assert_reads("{\"a\":[{\"$regex\":\"$options\"},\"i\"]}",
+		     "{\"a\":[{\"$regex\":\"$options\"},\"i\"]}",
+		     "{\"a\":[{\"$regex\":\"$options\"},\"i\"]}");
 	assert_reads("{\"a\":{\"$regex\":\"$options\"}}", "{\"a\":{\"$regex\":\"$options\"}}",
 		     "{\"a\":{\"$regex\":\"$options\"}}");
 	assert_reads("{\"a\":{\"$date\":5}}", "{\"a\":{\"$date\":{\"$numberLong\":\"5\"}}}",
@@ -321,7 +324,11 @@ dates_are_iso_8601(void **state)
 					     "2012-12-24T12:15:30.Z",
 					     "2012-12-24T12:15:30+1:00",
 					     "",
-					     "12-12-24T12:15:30Z" };
+					     "12-12-24T12:15:30Z",
+					     "2012-12-24T12:15:-0100",
+					     "2012-12-24T12:+01:00",
+					     "2012-12-24T12Z",
+					     "2012-12-24T12:15Z" };
 	static const char *const whole[] = { "2012-12-24T12:15:30.501+01:00",
 					     "2012-12-24T12:15:30-0130", "2012-12-24T12:15:30.5Z" };
 	struct buf out = BUF_INIT(TEST_BYTES);

@@ -134,6 +134,8 @@ what_no_worker_of_ours_answers_is_refused(void **state)
 		"\"\\u0001nx\"",
 		"\"\\u0001fx\"",
 		"\"\\u0001b0\"",
+		"\"\\u0001bx0AAAA\"",
+		"\"\\u0001b0xAAAA\"",
 		"\"\\u0001b00x\"",
 		"\"\\u0001b02AAAA\"",
 		"\"\\u0001ri/a\\u0000\"",

@@ -259,6 +259,21 @@ values_are_told_from_those_beside_them(void **state)
 {
 	static const struct expr_case cases[] = {
 		{ "{'$trim':{'input':'   '}}", "{}", "''", 0 },
+		{ "{'$toLong':-1e300}", "{}", NULL, 241 },
+		{ "{'$toInt':-1e300}", "{}", NULL, 241 },
+		{ "{'$toUUID':'01234567-89ab-cdef-0123-45678-abcdef'}", "{}", NULL, 241 },
+		{ "{'$dateFromString':{'dateString':'2024-01-01T/2:00:00Z'}}", "{}", NULL, 241 },
+		{ "{'$dateFromString':{'dateString':'2024-05-00','format':'%G-%V-%d'}}", "{}", NULL,
+		  241 },
+		{ "{'$dateFromString':{'dateString':'2024-05','format':'%G-%V'}}", "{}",
+		  "{'$date':'2024-01-29T00:00:00Z'}", 0 },
+		{ "{'$let':{'vars':{'a1':5,'b_c':6,'dE':7},'in':['$$a1','$$b_c','$$dE']}}", "{}",
+		  "[5,6,7]", 0 },
+		{ "{'$let':{'vars':{'a9':5},'in':'$$a9'}}", "{}", "5", 0 },
+		{ "{'$let':{'vars':{'a0':{'x':5}},'in':'$$a0.x'}}", "{}", "5", 0 },
+		{ "{'$let':{'vars':{'a/':5},'in':1}}", "{}", NULL, 9 },
+		{ "{'$let':{'vars':{'a:':5},'in':1}}", "{}", NULL, 9 },
+		{ "{'$let':{'vars':{'1a':5},'in':1}}", "{}", NULL, 9 },
 		{ "{'$dateDiff':{'startDate':{'$date':0},'endDate':{'$date':0},'unit':'day',"
 		  "'startOfWeek':'bogus'}}",
 		  "{}", "{'$numberLong':'0'}", 0 },
