@@ -222,8 +222,7 @@ run_add(const struct mql_expr *e, struct mql *q, const struct mql_env *env, stru
 	if (!mql_date_of(&c.values[ADD_START], &ms))
 		return mql_fail(q, 5166403, "%s requires startDate to be convertible to a date",
 				e->op->name);
-	if (!bson_is_number(&c.values[ADD_AMOUNT]) ||
-	    !bson_to_int64(&c.values[ADD_AMOUNT], &amount))
+	if (!bson_to_int64(&c.values[ADD_AMOUNT], &amount))
 		return mql_fail(q, 5166405, "%s expects integer amount of time units", e->op->name);
 	if (e->op->number) {
 		if (amount == INT64_MIN)
