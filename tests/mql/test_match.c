@@ -452,10 +452,15 @@ expressions_are_conditions(void **state)
 		const char *filter;
 		int code;
 	} mistakes[] = {
-		{ "{'$expr':{'$nothing':1}}", 168 }, { "{'a':{'$elemMatch':{'$expr':1}}}", 2 },
-		{ "{'$sampleRate':2}", 2 },          { "{'$sampleRate':'x'}", 2 },
-		{ "{'$alwaysTrue':2}", 9 },          { "{'$alwaysTrue':1.5}", 9 },
+		{ "{'$expr':{'$nothing':1}}", 168 },
+		{ "{'a':{'$elemMatch':{'$expr':1}}}", 2 },
+		{ "{'$sampleRate':2}", 2 },
+		{ "{'$sampleRate':'x'}", 2 },
+		{ "{'$alwaysTrue':2}", 9 },
+		{ "{'$alwaysTrue':1.5}", 9 },
 		{ "{'$alwaysFalse':true}", 9 },
+		{ "{'$sampleRate':-0.5}", 2 },
+		{ "{'$sampleRate':{'$numberDouble':'NaN'}}", 2 },
 	};
 	struct mql q = case_mql(*state);
 	const struct mql_scope *scope;
