@@ -738,6 +738,32 @@ an_index_of_members_needs_memory(void **state)
 
 /* ---- Limits ---- */
 
+/* Of a value MQL_TEXT_BYTES are shown, and dots in the place of more. */
+static void
+values_are_shown_so_far_only(void **state)
+{
+	static const char before[] = "Expected a number in: ";
+
+	for (int more = -1; more <= 1; more++) {
+		/* a: "…" */
+		int letters = MQL_TEXT_BYTES + more - 5;
+		struct buf text = BUF_INIT(CASE_BYTES);
+		struct mql q = case_mql(*state);
+		struct mql_updated u;
+		size_t len;
+
+		buf_append_cstr(&text, "{'$pop':{'a':'");
+		for (int i = 0; i < letters; i++)
+			buf_append_byte(&text, 'x');
+		buf_append(&text, "'}}", 4);
+		assert_int_equal(update(&q, text.ptr, NULL, "{}", -1, false, &u), STATUS_INVALID);
+		len = strlen(case_err.text) - strlen(before);
+		assert_int_equal(len, more > 0 ? MQL_TEXT_BYTES + 3 : MQL_TEXT_BYTES + more);
+		assert_int_equal(case_err.text[strlen(case_err.text) - 1], more > 0 ? '.' : '"');
+		buf_release(&text);
+	}
+}
+
 static void
 paths_have_so_many_names_only(void **state)
 {
@@ -986,6 +1012,7 @@ main(void)
 		CASE(paths_know_what_is_below_them),
 		CASE(members_are_found_again),
 		CASE(an_index_of_members_needs_memory),
+		CASE(values_are_shown_so_far_only),
 		CASE(paths_have_so_many_names_only),
 		CASE(updates_have_so_many_paths_only),
 		CASE(elements_are_padded_so_far_only),

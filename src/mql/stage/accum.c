@@ -643,7 +643,8 @@ numbers_add(struct arena *keep, struct mql_accumulator_state *s, const struct bs
 {
 	double *values, d = bson_to_double(v);
 
-	if (!bson_is_number(v) || isnan(d))
+	/* As what is no number is. */
+	if (isnan(d))
 		return STATUS_OK;
 	values = arena_grow(keep, s->numbers.values, s->numbers.count, &s->numbers.cap,
 			    sizeof(*values));
