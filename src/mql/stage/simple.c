@@ -307,13 +307,18 @@ mql_set_path(struct mql *q, struct str doc, struct str path, const struct bson_v
 {
 	struct buf out = mql_buf(q, BSON_MOST_BYTES);
 	struct bson_builder b;
+	enum status status;
 
 	bson_builder_init(&b, &out);
 	bson_begin(&b);
 	put_at_path(&b, doc, path, v);
 	bson_end(&b);
 	/* What was there before may be much longer, and is passed over: the array of an $unwind. */
-	TRY(step_count_bytes(out.len));
+	status = step_count_bytes(out.len);
+	if (status != STATUS_OK) {
+		buf_release(&out);
+		return status;
+	}
 	return mql_keep(q, &out, ret);
 }
 
