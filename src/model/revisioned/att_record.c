@@ -41,7 +41,7 @@ rev_att_parse(struct str path, struct str value, struct arena *arena, struct rev
 	TRY(catalog_next_text(&v, TUPLE_BYTES, arena, false, &digest));
 	TRY(tuple_next_u64(&v, &att.revpos));
 	TRY(tuple_next_u64(&v, ret_order));
-	if (encoding > REV_ATT_GZIP || digest.len != sizeof(att.digest))
+	if (k.rest.len || v.rest.len || encoding > REV_ATT_GZIP || digest.len != sizeof(att.digest))
 		return STATUS_CORRUPT;
 	att.encoding = (enum rev_att_encoding)encoding;
 	memcpy(att.digest, digest.ptr, sizeof(att.digest));

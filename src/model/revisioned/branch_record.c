@@ -121,6 +121,8 @@ rev_branch_record_parse(struct str tail, struct str value, struct arena *arena,
 	ret->deleted = !not_deleted;
 	TRY(tuple_next_u64(&k, &ret->rev.pos));
 	TRY(catalog_next_text(&k, TUPLE_BYTES, arena, false, &ret->rev.hash));
+	if (k.rest.len)
+		return STATUS_CORRUPT;
 
 	TRY(catalog_format_next(&v, "branch of a document", BRANCH_FORMAT_SIZES, &format, err));
 	if (tuple_next(&v, &e) != STATUS_OK)

@@ -28,5 +28,5 @@ rev_change_parse(struct str value, bool keep, struct arena *arena, struct rev_ch
 	TRY(tuple_next_u64(&r, &ret->branch_count));
 	TRY(tuple_next_bool(&r, &not_deleted));
 	ret->deleted = !not_deleted;
-	return STATUS_OK;
+	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }

@@ -19,5 +19,6 @@ rev_entry_parse(struct str value, bool keep, struct arena *arena, struct rev_id 
 
 	TRY(catalog_format_next(&r, "entry of _all_docs", REV_ENTRY_FORMAT, &format, err));
 	TRY(tuple_next_u64(&r, &ret->pos));
-	return catalog_next_text(&r, TUPLE_BYTES, arena, keep, &ret->hash);
+	TRY(catalog_next_text(&r, TUPLE_BYTES, arena, keep, &ret->hash));
+	return r.rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
