@@ -8,6 +8,7 @@
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/hmac.h>
+#include <openssl/param_build.h>
 #include <openssl/pem.h>
 
 #include "access/jwt_cache.h"
@@ -534,6 +535,76 @@ private_keys_and_weak_keys_are_refused(void **state)
 	BIO_free(bio);
 }
 
+/* What an RSA key of so many bits would be written as: nobody has its private part. */
+static struct str
+rsa_text(int bits)
+{
+	EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
+	OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+	BIO *bio = BIO_new(BIO_s_mem());
+	BIGNUM *n = BN_new(), *e = BN_new();
+	OSSL_PARAM *params;
+	EVP_PKEY *key = NULL;
+	struct str ret;
+	char *ptr;
+	long len;
+
+	assert_int_equal(BN_set_bit(n, bits - 1) && BN_set_bit(n, 0) && BN_set_word(e, 65537), 1);
+	assert_int_equal(OSSL_PARAM_BLD_push_BN(build, "n", n), 1);
+	assert_int_equal(OSSL_PARAM_BLD_push_BN(build, "e", e), 1);
+	params = OSSL_PARAM_BLD_to_param(build);
+	assert_int_equal(EVP_PKEY_fromdata_init(ctx), 1);
+	assert_int_equal(EVP_PKEY_fromdata(ctx, &key, EVP_PKEY_PUBLIC_KEY, params), 1);
+	assert_int_equal(EVP_PKEY_get_bits(key), bits);
+	assert_int_equal(PEM_write_bio_PUBKEY(bio, key), 1);
+	len = BIO_get_mem_data(bio, &ptr);
+	ret = arena_dup(f.arena, str_of(ptr, (size_t)len));
+	EVP_PKEY_free(key);
+	OSSL_PARAM_free(params);
+	BN_free(n);
+	BN_free(e);
+	BIO_free(bio);
+	OSSL_PARAM_BLD_free(build);
+	EVP_PKEY_CTX_free(ctx);
+	return ret;
+}
+
+static void
+keys_are_taken_up_to_their_limits(void **state)
+{
+	static const struct {
+		int bits;
+		enum status status;
+	} rsa[] = {
+		{ JWT_RSA_MIN_BITS - 1, STATUS_INVALID },
+		{ JWT_RSA_MIN_BITS, STATUS_OK },
+		{ JWT_RSA_MAX_BITS, STATUS_OK },
+		{ JWT_RSA_MAX_BITS + 1, STATUS_INVALID },
+	};
+	char *name = arena_bytes(f.arena, JWT_KEY_BYTES);
+	char *secret = arena_bytes(f.arena, JWT_KEY_BYTES);
+	const size_t secret_bytes = JWT_KEY_BYTES - 200;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rsa) / sizeof(rsa[0]); i++) {
+		const struct jwt_key_text key = { STR("rsa:a"), rsa_text(rsa[i].bits) };
+
+		assert_int_equal(rules_of(&defaults, &key, 1), rsa[i].status);
+	}
+	memset(name, 'k', JWT_KEY_BYTES);
+	memcpy(name, "hmac:", strlen("hmac:"));
+	memset(secret, 'A', JWT_KEY_BYTES);
+	for (size_t more = 0; more < 2; more++) {
+		const struct jwt_key_text key = {
+			str_of(name, JWT_KEY_BYTES - 1 - secret_bytes + more),
+			str_of(secret, secret_bytes),
+		};
+
+		assert_int_equal(rules_of(&defaults, &key, 1), more ? STATUS_INVALID : STATUS_OK);
+	}
+	assert_non_null(strstr(f.err.text, "has more than 8192 bytes"));
+}
+
 static void
 limits_of_tokens_are_told(void **state)
 {
@@ -545,23 +616,34 @@ limits_of_tokens_are_told(void **state)
 	expect_refused(str_of(large, JWT_TOKEN_BYTES + 1), STATUS_INVALID,
 		       "A token has at most 16384 bytes.");
 	expect_refused(str_of(large, JWT_TOKEN_BYTES), STATUS_INVALID, "Malformed token");
-	buf_append_cstr(&claims, "{\"sub\":\"a\",\"exp\":1e10,\"x\":");
-	for (int i = 0; i < JWT_DEPTH_LIMIT; i++)
-		buf_append_byte(&claims, '[');
-	for (int i = 0; i < JWT_DEPTH_LIMIT; i++)
-		buf_append_byte(&claims, ']');
-	buf_append_cstr(&claims, "}");
-	buf_append_byte(&claims, '\0');
-	expect_refused(token_hs("{\"alg\":\"HS256\"}", claims.ptr), STATUS_INVALID,
-		       "Malformed token");
-	buf_clear(&claims);
-	buf_append_cstr(&claims, "{\"exp\":1e10,\"sub\":\"");
-	for (int i = 0; i <= JWT_NAME_BYTES; i++)
-		buf_append_byte(&claims, 'x');
-	buf_append_cstr(&claims, "\"}");
-	buf_append_byte(&claims, '\0');
-	expect_refused(token_hs("{\"alg\":\"HS256\"}", claims.ptr), STATUS_INVALID,
-		       "The sub claim has at most 256 bytes.");
+	for (int more = 0; more < 2; more++) { /* the object is the first */
+		buf_clear(&claims);
+		buf_append_cstr(&claims, "{\"sub\":\"a\",\"exp\":1e10,\"x\":");
+		for (int i = 1; i < JWT_DEPTH_LIMIT + more; i++)
+			buf_append_byte(&claims, '[');
+		for (int i = 1; i < JWT_DEPTH_LIMIT + more; i++)
+			buf_append_byte(&claims, ']');
+		buf_append_cstr(&claims, "}");
+		buf_append_byte(&claims, '\0');
+		if (more)
+			expect_refused(token_hs("{\"alg\":\"HS256\"}", claims.ptr), STATUS_INVALID,
+				       "Malformed token");
+		else
+			(void)expect_right(token_hs("{\"alg\":\"HS256\"}", claims.ptr));
+	}
+	for (int more = 0; more < 2; more++) {
+		buf_clear(&claims);
+		buf_append_cstr(&claims, "{\"exp\":1e10,\"sub\":\"");
+		for (int i = 0; i < JWT_NAME_BYTES + more; i++)
+			buf_append_byte(&claims, 'x');
+		buf_append_cstr(&claims, "\"}");
+		buf_append_byte(&claims, '\0');
+		if (more)
+			expect_refused(token_hs("{\"alg\":\"HS256\"}", claims.ptr), STATUS_INVALID,
+				       "The sub claim has at most 256 bytes.");
+		else
+			(void)expect_right(token_hs("{\"alg\":\"HS256\"}", claims.ptr));
+	}
 }
 
 static void
@@ -629,6 +711,7 @@ main(void)
 		CASE(only_the_algorithms_of_the_settings_are_taken),
 		CASE(settings_that_make_no_sense_are_refused),
 		CASE(private_keys_and_weak_keys_are_refused),
+		CASE(keys_are_taken_up_to_their_limits),
 		CASE(limits_of_tokens_are_told),
 		CASE(a_token_is_remembered_until_it_ends_and_for_its_rules_only),
 		CASE(a_token_that_says_much_is_not_remembered),

@@ -525,6 +525,49 @@ assert_hash(enum verifier_scheme scheme, enum verifier_digest digest, const char
 	assert_false(verifier_has_hash(&v, expected));
 }
 
+static void
+members_of_a_verifier_fit_each_other(void **state)
+{
+	static const struct {
+		enum verifier_scheme scheme;
+		unsigned digest;
+		uint64_t rounds;
+		size_t salt, hash;
+		bool sound;
+	} cases[] = {
+		{ VERIFIER_PBKDF2, VERIFIER_SHA1, 1, 0, 20, true },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA224, 1, 1, 28, true },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, VERIFIER_ROUNDS, VERIFIER_SALT_BYTES, 32,
+		  true },
+		{ VERIFIER_SIMPLE_PBKDF2, VERIFIER_SHA384, 1, 1, 48, true },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA512, 1, 1, 64, true },
+		{ VERIFIER_SIMPLE, VERIFIER_SHA1, 0, 1, 20, true },
+		{ VERIFIER_SIMPLE, VERIFIER_SHA256, 0, 1, 32, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA1 - 1, 1, 1, 20, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA512 + 1, 1, 1, 64, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, 0, 1, 32, false },
+		{ VERIFIER_SIMPLE_PBKDF2, VERIFIER_SHA256, 0, 1, 32, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, VERIFIER_ROUNDS + 1ULL, 1, 32, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, 1, VERIFIER_SALT_BYTES + 1, 32, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, 1, 1, 31, false },
+		{ VERIFIER_PBKDF2, VERIFIER_SHA256, 1, 1, 33, false },
+		{ (enum verifier_scheme)0, VERIFIER_SHA1, 1, 1, 20, false },
+		{ (enum verifier_scheme)4, VERIFIER_SHA1, 1, 1, 20, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct verifier v = { .scheme = cases[i].scheme,
+					    .digest = (enum verifier_digest)cases[i].digest,
+					    .rounds = cases[i].rounds,
+					    .salt_len = cases[i].salt,
+					    .hash_len = cases[i].hash };
+
+		if (verifier_is_sound(&v) != cases[i].sound)
+			fail_msg("case %zu", i);
+	}
+}
+
 /* By Python's hashlib. */
 static void
 hashes_are_those_of_other_implementations(void **state)
@@ -779,6 +822,7 @@ main(void)
 		T(lengths_of_scram_keys_in_a_record_are_checked),
 		T(a_login_upgrades_what_is_weaker_than_wanted),
 		T(a_record_is_read_in_the_request_s_transaction),
+		cmocka_unit_test(members_of_a_verifier_fit_each_other),
 		cmocka_unit_test(hashes_are_those_of_other_implementations),
 		cmocka_unit_test(a_salt_is_digits_and_no_longer_than_wanted),
 		cmocka_unit_test(hashes_are_read_from_ini_files),

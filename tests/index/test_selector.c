@@ -439,6 +439,16 @@ broken_text_and_limits_are_refused(void **state)
 				 more ? STATUS_LIMIT : STATUS_OK);
 	}
 	assert_non_null(strstr(err.text, "conditions"));
+	for (int more = 0; more < 2; more++) {
+		buf_clear(&text);
+		buf_append_cstr(&text, "{\"a\":{\"$regex\":\"[");
+		for (int i = 2; i < SELECTOR_REGEX_BYTES + more; i++)
+			buf_append_byte(&text, 'x');
+		buf_append_byte(&text, ']');
+		buf_append_cstr(&text, "\"}}");
+		assert_int_equal(selector_compile(buf_str(&text), &work, &s, NULL, &err),
+				 more ? STATUS_INVALID : STATUS_OK);
+	}
 	buf_clear(&text);
 	buf_append_cstr(&text, "{}");
 	while (text.len < SELECTOR_TEXT_BYTES)

@@ -97,6 +97,35 @@ values_are_added_or_one_is_to_blame(void **state)
 	arena_free(arena);
 }
 
+/* Arrays inside each other, the innermost of which is added or taken for a text. */
+static void
+containers_are_added_down_to_a_depth(void **state)
+{
+	static const char *const brackets[][2] = { { "[", "]" }, { "{\"a\":", "}" } };
+
+	(void)state;
+	for (size_t kind = 0; kind < 2; kind++) {
+		for (size_t more = 0; more < 2; more++) {
+			AUTO(buf_release) struct buf text = BUF_INIT(ARENA_BYTES);
+			struct arena *arena = arena_new(ARENA_BYTES);
+			const struct sum_value *inner;
+			struct sum_value value;
+
+			for (size_t i = 0; i < SUM_DEPTH + more; i++)
+				buf_append_cstr(&text, brackets[kind][0]);
+			buf_append_byte(&text, '1');
+			for (size_t i = 0; i < SUM_DEPTH + more; i++)
+				buf_append_cstr(&text, brackets[kind][1]);
+			assert_int_equal(sum_value_read(buf_str(&text), arena, &value), STATUS_OK);
+			inner = &value;
+			for (size_t i = 0; i < SUM_DEPTH; i++)
+				inner = &inner->items[0];
+			assert_int_equal(inner->kind, more ? SUM_OTHER : SUM_NUMBER);
+			arena_free(arena);
+		}
+	}
+}
+
 /* With an arena of each size, up to one that is enough. */
 static void
 a_sum_that_has_no_room_is_none(void **state)
@@ -264,6 +293,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_added_or_one_is_to_blame),
+		cmocka_unit_test(containers_are_added_down_to_a_depth),
 		cmocka_unit_test(a_sum_that_has_no_room_is_none),
 		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),
 		cmocka_unit_test(statistics_are_of_numbers_side_by_side),

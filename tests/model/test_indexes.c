@@ -593,6 +593,46 @@ texts_of_an_index_may_be_as_long_as_their_limits(void **state)
 		assert_int_equal(create_undone(f, &longer[i]), STATUS_LIMIT);
 }
 
+/* A filter, the names of a path, and the columns: those that are carried count, too. */
+static void
+terms_of_an_index_have_their_limits(void **state)
+{
+	static char filter[INDEX_FILTER_BYTES + 1];
+	static struct str names[INDEX_PATH_NAMES + 1];
+	static struct index_column columns[INDEX_COLUMNS + 1];
+	struct fixture *f = *state;
+
+	memset(filter, ' ', sizeof(filter));
+	memcpy(filter, "{}", 2);
+	for (size_t i = 0; i <= INDEX_PATH_NAMES; i++)
+		names[i] = STR("n");
+	for (size_t i = 0; i <= INDEX_COLUMNS; i++)
+		columns[i] = by_a[0];
+	for (size_t more = 0; more < 2; more++) {
+		enum status expected = more ? STATUS_LIMIT : STATUS_OK;
+		const struct index_column deep = { .path = names,
+						   .path_count = INDEX_PATH_NAMES + more };
+		const struct index_def plain = { .state = INDEX_READY,
+						 .order = DOC_KEY_COUCH,
+						 .columns = by_a,
+						 .column_count = 1 };
+		struct index_def terms = plain;
+
+		terms.filter = str_of(filter, INDEX_FILTER_BYTES + more);
+		assert_int_equal(create_undone(f, &terms), expected);
+		terms = plain;
+		terms.columns = &deep;
+		assert_int_equal(create_undone(f, &terms), expected);
+		terms = plain;
+		terms.columns = columns;
+		terms.column_count = INDEX_COLUMNS + more;
+		assert_int_equal(create_undone(f, &terms), expected);
+		terms = plain;
+		terms.column_count = 0;
+		assert_int_equal(create_undone(f, &terms), STATUS_INVALID);
+	}
+}
+
 /* The forgetting is done in the background: nobody is to wait or to begin again for it. */
 static void
 open_transactions_outlive_the_forgetting_of_an_index(void **state)
@@ -867,6 +907,7 @@ main(void)
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
 		TEST(writers_are_known_to_read_first_unless_an_index_is_kept),
 		TEST(texts_of_an_index_may_be_as_long_as_their_limits),
+		TEST(terms_of_an_index_have_their_limits),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
 		TEST_WITH_INDEX(open_transactions_outlive_the_forgetting_of_an_index),
 		TEST_WITH_INDEX(a_forgotten_index_makes_room_for_one_also_where_a_cache_has_it),

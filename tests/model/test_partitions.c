@@ -49,6 +49,30 @@ description_says_that_it_is_partitioned(void **state)
 }
 
 static void
+summary_says_how_documents_are_kept(void **state)
+{
+	static const struct {
+		enum rev_scheme scheme;
+		uint64_t partitioned;
+		const char *summary;
+	} cases[] = {
+		{ REV_SCHEME_PACKED, 0, "packed" },
+		{ REV_SCHEME_EXPLODED, 0, "exploded" },
+		{ REV_SCHEME_PACKED, 1, "packed, partitioned" },
+		{ REV_SCHEME_EXPLODED, 1, "exploded, partitioned" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct catalog_db db = *f->db;
+
+		db.options[REV_OPTION_SCHEME] = cases[i].scheme;
+		db.options[REV_OPTION_PARTITIONED] = cases[i].partitioned;
+		assert_string_equal(db.kind->summary(&db), cases[i].summary);
+	}
+}
+
+static void
 ids_that_no_partition_has_are_refused(void **state)
 {
 	static const char *const refused[] = { "a", ":a", "a:", "_a:b", "a:_b", "a:_design/", "" };
@@ -349,6 +373,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(description_says_that_it_is_partitioned, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(summary_says_how_documents_are_kept, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(ids_that_no_partition_has_are_refused, setup,
 						fixture_teardown),

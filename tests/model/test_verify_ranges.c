@@ -1,9 +1,13 @@
-/* The check in ranges beside a writer: what it changes meanwhile is no finding. */
+/*
+ * The check in ranges: what a writer changes meanwhile is no finding, and a range that is read
+ * again tells what it has found once.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "fixture.h"
+#include "catalog/check.h"
 #include "catalog/verify.h"
 
 static void
@@ -93,12 +97,77 @@ ranges_beside_a_writer_find_nothing(void **state)
 	arena_free(w.arena);
 }
 
+/* ---- Ranges that are read again ---- */
+
+enum {
+	AGAIN_TIMES = 3,
+	AGAIN_FINDINGS = 5,
+};
+
+struct rereading {
+	unsigned attempts;
+	unsigned told;
+	unsigned told_before_the_end;
+	bool ended;
+};
+
+static void
+count_told(const struct catalog_finding *finding, void *arg)
+{
+	struct rereading *r = arg;
+	char expected[16];
+
+	(void)snprintf(expected, sizeof(expected), "finding %u", r->told);
+	assert_string_equal(finding->kind, "kind");
+	assert_string_equal(finding->text, expected);
+	assert_true(str_eq(finding->key, STR("key")));
+	assert_true(str_eq(finding->database, STR("db")));
+	r->told++;
+	r->told_before_the_end += !r->ended;
+}
+
+/* Its first attempts find the same, and then cannot read on. */
+static enum status
+find_and_fail(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	struct rereading *r = range->arg;
+
+	for (unsigned i = 0; i < AGAIN_FINDINGS; i++)
+		catalog_verify_found(v, "kind", STR("key"), "finding %u", i);
+	if (++r->attempts < AGAIN_TIMES)
+		return STATUS_TX_TOO_OLD;
+	r->ended = true;
+	return STATUS_OK;
+}
+
+static void
+findings_of_a_range_that_is_read_again_are_told_once(void **state)
+{
+	struct fixture *f = *state;
+	struct rereading r = { 0 };
+	const struct catalog_verify_options options = { .found = count_told,
+							.arg = &r,
+							.ranges = true };
+	struct catalog_verify v = { .options = &options, .db = f->db };
+
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &v.tx), STATUS_OK);
+	assert_int_equal(catalog_verify_ranges(&v, find_and_fail, &r), STATUS_OK);
+	kv_tx_free(v.tx);
+	assert_int_equal(r.attempts, AGAIN_TIMES);
+	assert_int_equal(r.told, AGAIN_FINDINGS);
+	assert_int_equal(r.told_before_the_end, 0);
+	assert_int_equal(v.sum.findings, AGAIN_FINDINGS);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ranges_beside_a_writer_find_nothing, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			findings_of_a_range_that_is_read_again_are_told_once, fixture_setup,
+			fixture_teardown),
 	};
 
 	return cmocka_run_group_tests_name("verify_ranges", tests, NULL, NULL);
