@@ -202,12 +202,39 @@ nothing_is_counted_when_it_is_off(void **state)
 	assert_false(lockout_reached_at(&off, &key, 1));
 }
 
+/* Failures count for a name at an address, unless nothing is counted. */
+static void
+a_key_is_made_of_a_name_at_an_address(void **state)
+{
+	static const struct lockout_rules off = { .mode = LOCKOUT_OFF };
+	const struct auth_client here = { .by = { .address = STR("192.0.2.1:1") } };
+	const struct auth_client nowhere = { .by = { .address = STR("") } };
+	const struct auth_who who = { .cookie_key = { 1 } };
+	char *longer = arena_bytes(f.arena, 10 * AUTH_NAME_BYTES);
+	struct lockout_key key, same, other;
+
+	(void)state;
+	memset(longer, 'x', 10 * AUTH_NAME_BYTES);
+	assert_true(auth_lockout_key(f.auth, STR("anna"), &here, &who, &key));
+	assert_true(auth_lockout_key(f.auth, STR("anna"), &here, &who, &same));
+	assert_memory_equal(&key, &same, sizeof(key));
+	assert_true(auth_lockout_key(f.auth, STR("bert"), &here, &who, &other));
+	assert_memory_not_equal(&key, &other, sizeof(key));
+	assert_false(auth_lockout_key(f.auth, STR("anna"), NULL, &who, &key));
+	assert_false(auth_lockout_key(f.auth, STR("anna"), &nowhere, &who, &key));
+	assert_false(
+		auth_lockout_key(f.auth, str_of(longer, 10 * AUTH_NAME_BYTES), &here, &who, &key));
+	auth_set_lockout(f.auth, &off);
+	assert_false(auth_lockout_key(f.auth, STR("anna"), &here, &who, &key));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_key_is_made_of_a_name_at_an_address),
 		CASE(another_address_is_not_concerned),
 		CASE(addresses_of_one_block_count_together),
 		CASE(names_that_nobody_has_are_locked_out_likewise),

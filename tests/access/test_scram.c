@@ -150,6 +150,40 @@ the_right_password_logs_in_and_another_does_not(void **state)
 	assert_int_equal(log_in(f, "bert", "pencil"), STATUS_UNAUTHORIZED);
 }
 
+/* A comma and an equals sign of a name are written as =2C and =3D. */
+static void
+names_are_read_as_they_were_meant(void **state)
+{
+	static const char *const refused[] = { "a=2Cb=3Dc=", "a=2Cb=c", "a=2cb=3dc", "a=2Cb=4Dc",
+					       "a=2Cb=3" };
+	const struct auth_hashing how = { .rounds = ROUNDS };
+	struct fixture *f = *state;
+	struct str hashed;
+
+	assert_int_equal(
+		auth_hash_password(STR("a,b=c"), STR("pen"), &how, f->arena, &hashed, &f->err),
+		STATUS_OK);
+	assert_int_equal(auth_add_admin_hashed(f->auth, STR("a,b=c"), hashed, &f->err), STATUS_OK);
+	assert_int_equal(log_in(f, "a=2Cb=3Dc", "pen"), STATUS_OK);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_int_equal(log_in(f, refused[i], "pen"), STATUS_INVALID);
+}
+
+/* A name fills the room for it, and a longer one is none. */
+static void
+a_name_is_as_long_as_names_are(void **state)
+{
+	struct fixture *f = *state;
+	char *name = arena_bytes(f->arena, AUTH_NAME_BYTES + 2);
+
+	memset(name, 'x', AUTH_NAME_BYTES + 2);
+	name[AUTH_NAME_BYTES] = '\0';
+	assert_int_equal(log_in(f, name, "pencil"), STATUS_UNAUTHORIZED);
+	name[AUTH_NAME_BYTES] = 'x';
+	name[AUTH_NAME_BYTES + 1] = '\0';
+	assert_int_equal(log_in(f, name, "pencil"), STATUS_INVALID);
+}
+
 static void
 a_name_that_nobody_has_always_has_the_same_salt(void **state)
 {
@@ -304,6 +338,8 @@ main(void)
 		cmocka_unit_test(the_keys_are_those_of_the_standards_example),
 		cmocka_unit_test_setup_teardown(the_right_password_logs_in_and_another_does_not,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(names_are_read_as_they_were_meant, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_is_as_long_as_names_are, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_name_that_nobody_has_always_has_the_same_salt,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_message_of_scram_is_refused, setup,

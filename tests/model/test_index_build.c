@@ -312,6 +312,42 @@ entries_total(struct fixture *f)
 
 /* ---- Tests ---- */
 
+/* The first step has more entries than a transaction holds: it begins anew with fewer documents. */
+static void
+a_step_that_no_transaction_holds_is_made_smaller(void **state)
+{
+	enum {
+		MANY_DOCS = 500,
+		MANY_ELEMENTS = 60,
+		MANY_BATCH = 50,
+		ELEMENT_BYTES = 120,
+	};
+	static struct rev_result results[MANY_BATCH];
+	static struct rev_edit edits[MANY_BATCH];
+	AUTO(buf_release) struct buf body = BUF_INIT(2 * MANY_ELEMENTS * ELEMENT_BYTES);
+	struct fixture *f = *state;
+	uint64_t number;
+
+	buf_append_cstr(&body, "{\"n\":[");
+	for (int i = 0; i < MANY_ELEMENTS; i++)
+		buf_printf(&body, "%s\"%0*d\"", i ? "," : "", ELEMENT_BYTES, i);
+	buf_append_cstr(&body, "]}");
+	buf_append_byte(&body, '\0');
+	for (int i = 0; i < MANY_DOCS; i += MANY_BATCH) {
+		struct arena_mark mark = arena_mark(f->arena);
+
+		for (int k = 0; k < MANY_BATCH; k++)
+			edits[k] = fixture_edit(f, arena_printf(f->arena, "d%05d", i + k).ptr, NULL,
+						body.ptr);
+		fixture_write(f, edits, MANY_BATCH, results);
+		arena_reset(f->arena, mark);
+	}
+	number = create_index(f, INDEX_MULTIKEY);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_READY);
+	assert_int_equal(findings_of(f), 0);
+	assert_int_equal(entries_total(f), MANY_DOCS * MANY_ELEMENTS);
+}
+
 static void
 every_document_gets_its_entry(void **state)
 {
@@ -936,6 +972,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_document_gets_its_entry),
+		TEST(a_step_that_no_transaction_holds_is_made_smaller),
 		TEST(index_of_revisions_is_built_as_it_is_kept),
 		TEST(documents_are_built_in_stretches),
 		TEST(threads_of_a_process_take_different_stretches),

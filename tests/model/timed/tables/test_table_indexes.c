@@ -715,15 +715,18 @@ the_check_finds_what_is_missing_and_what_is_too_much(void **arg)
 /* ---- Paths into documents ---- */
 
 static const struct str path[] = { TEXT("a"), TEXT("1") };
-static const struct table_index_column into_document[] = {
-	{ .column = W, .part = INDEX_TYPED_JSON_TEXT, .steps = path, .step_count = 2 },
-};
 
+/* Of a text what it says; or, for a unique one, the JSON that lies there. */
 static enum status
 create_of_path(struct timed *t, struct step *s)
 {
+	const struct table_index_column column = { .column = W,
+						   .part = s->unique ? INDEX_TYPED_JSON
+								     : INDEX_TYPED_JSON_TEXT,
+						   .steps = path,
+						   .step_count = 2 };
 	const struct table_index terms = { .name = STR("i"),
-					   .columns = into_document,
+					   .columns = &column,
 					   .column_count = 1 };
 
 	return table_index_create(t, &terms, &s->number);
@@ -832,6 +835,25 @@ a_path_leads_into_documents(void **arg)
 	assert_int_equal(run(f, (struct step){ .run = damage, .unique = true }), STATUS_OK);
 	verified_read(f->store, &found);
 	assert_non_null(strstr(found.all, "table_index: the document has no entry in the index"));
+}
+
+/* A null is JSON, though no text. */
+static void
+a_path_leads_to_json(void **arg)
+{
+	struct fixture *f = *arg;
+	struct step s = { .f = f, .run = create_of_path, .unique = true };
+
+	put_text(f, 1, "{\"a\":[0,\"x\"]}");
+	put_text(f, 2, "{\"a\":[0,null]}");
+	put_text(f, 3, "{\"a\":[0]}");
+	assert_int_equal(kv_run(f->store, step_body, &s, NULL, &f->err), STATUS_OK);
+	assert_int_equal(build(f, s.number, 5), STATUS_OK);
+	put_text(f, 4, "{\"a\":[0, null]}");
+	assert_int_equal(count_text(f, "null"), 2);
+	assert_int_equal(count_text(f, "\"x\""), 1);
+	assert_int_equal(count_text(f, "x"), 0);
+	verified_none(f->store);
 }
 
 static void
@@ -1008,6 +1030,7 @@ main(void)
 		TEST(two_writers_of_a_unique_value_conflict),
 		TEST(the_check_finds_what_is_missing_and_what_is_too_much),
 		TEST(a_path_leads_into_documents),
+		TEST(a_path_leads_to_json),
 		TEST(a_path_has_steps_and_leads_into_a_document),
 		TEST(only_paths_raise_the_format),
 		TEST(a_definition_is_drawn),
