@@ -72,7 +72,7 @@ enum status
 lease_record_parse(struct str value, size_t texts, struct arena *arena, struct lease_record *ret,
 		   uint64_t *ret_format)
 {
-	struct buf AUTO(buf_release) scratch = BUF_INIT(value.len + 1);
+	struct buf AUTO(buf_release) scratch = BUF_INIT(value.len);
 	struct tuple_reader r = tuple_reader(value);
 	struct tuple_reader first = r;
 
