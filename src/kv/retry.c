@@ -705,7 +705,7 @@ sweep_part(struct sweep *sweep, struct kv_store *store, struct str begin, struct
 		if (!sweep->more)
 			return STATUS_OK;
 		buf_clear(&at);
-		buf_append_str(&at, buf_str(&sweep->next));
+		buf_append_buf(&at, &sweep->next);
 		TRY(buf_status(&at));
 		sweep->begin = buf_str(&at);
 	}

@@ -20,10 +20,10 @@ lacks_range(const struct catalog_db *db, const struct view_group *group, size_t 
 	buf_append_buf(hi, lo);
 	buf_append_str(&id, partition);
 	buf_append_byte(&id, ':');
+	TRY(buf_status(&id));
 	tuple_put_str(lo, buf_str(&id));
 	id.ptr[id.len - 1] = ':' + 1;
 	tuple_put_str(hi, buf_str(&id));
-	TRY(buf_status(&id));
 	TRY(catalog_key_status(lo));
 	return catalog_key_status(hi);
 }

@@ -219,7 +219,7 @@ files_pass(struct files_check *c, int at, const char *error)
 		if (files_meet(c, buf_str(&middle), error))
 			end = &low;
 		buf_clear(end);
-		buf_append_str(end, buf_str(&middle));
+		buf_append_buf(end, &middle);
 		TRY(buf_status(end));
 	}
 	return STATUS_OK;
@@ -234,7 +234,7 @@ files_read(struct files_check *c, rocksdb_iterator_t *it, bool *ret_end, struct 
 	char *error = NULL;
 	int at;
 
-	buf_append_str(&begun, buf_str(&c->next));
+	buf_append_buf(&begun, &c->next);
 	TRY(buf_status(&begun));
 	while (rocksdb_iter_valid(it)) {
 		size_t len;

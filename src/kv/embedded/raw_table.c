@@ -146,7 +146,7 @@ survey_judge(struct survey *s, enum block_kind *ret, uint64_t *ret_count)
 	*ret = BLOCK_OTHER;
 	*ret_count = 0;
 	buf_clear(&s->newer);
-	buf_append_str(&s->newer, buf_str(&s->last));
+	buf_append_buf(&s->newer, &s->last);
 	while (raw_block_next(&s->finder.walk, &key, &value)) {
 		if (!raw_entry_parse(key, value, &entry)) {
 			table_tell(s->table, key, value);

@@ -22,22 +22,25 @@ header_set(struct kv_tx *tx, const struct catalog_db *db, const uint8_t text[PLA
 }
 
 /* What a record's key is behind the subspace: the header of its text names it. */
-static struct str
-owner_of(const struct plain *p, struct str record)
+static enum status
+owner_of(const struct plain *p, struct str record, struct str *ret)
 {
 	AUTO(buf_release) struct buf space = CATALOG_KEY_INIT;
 
 	plain_key_space(&space, p->db, PLAIN_SPACE_RECORDS);
-	return str_skip(record, space.len);
+	TRY(catalog_key_status(&space));
+	*ret = str_skip(record, space.len);
+	return STATUS_OK;
 }
 
 enum status
 plain_text_write(struct plain *p, struct str owner, struct str bytes,
 		 uint8_t ret[PLAIN_TEXT_ID_BYTES])
 {
-	const struct plain_text header = { .length = bytes.len, .owner = owner_of(p, owner) };
+	struct plain_text header = { .length = bytes.len };
 	AUTO(buf_release) struct buf prefix = CATALOG_KEY_INIT;
 
+	TRY(owner_of(p, owner, &header.owner));
 	rand_bytes(ret, PLAIN_TEXT_ID_BYTES);
 	TRY(header_set(p->tx, p->db, ret, &header));
 	plain_key_text(p->db, ret, &prefix);
@@ -69,7 +72,7 @@ plain_text_publish(struct plain *p, struct str owner, const struct plain_doc *do
 		return plain_fail_corrupt(p, buf_str(&key), "a text that was written ahead");
 	TRY(status);
 	header.staged_ms = 0;
-	header.owner = owner_of(p, owner);
+	TRY(owner_of(p, owner, &header.owner));
 	TRY(header_set(p->tx, p->db, doc->text, &header));
 	plain_key_staged(p->db, doc->text, &key);
 	TRY(catalog_key_status(&key));

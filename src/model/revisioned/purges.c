@@ -308,6 +308,7 @@ trim_clear(struct kv_tx *tx, const struct catalog_db *db, const struct catalog_s
 	rev_key_named(&key, db, REV_SUBSPACE_PURGES, REV_PURGES_RECORDS);
 	(void)purge_key_seq(&other, db, last);
 	buf_append_byte(&other, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&key));
 	TRY(catalog_key_status(&other));
 	TRY(kv_clear_range(tx, buf_str(&key), buf_str(&other)));
 	rev_key_named(&key, db, REV_SUBSPACE_PURGES, REV_PURGES_CLEARED);

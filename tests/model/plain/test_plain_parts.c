@@ -326,6 +326,60 @@ a_root_whose_id_has_no_type_is_corrupt(void **state)
 	}
 }
 
+/* ---- Commits while memory is short ---- */
+
+struct removing {
+	struct fixture *f;
+	uint64_t failing; /* an allocation; 0: none */
+	uint64_t made;
+};
+
+static enum status
+remove_body(struct kv_tx *tx, void *arg)
+{
+	const struct bson_value id = BSON_OF_INT32(1);
+	struct removing *r = arg;
+	struct catalog_db *db;
+	struct plain p;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	plain_init(&p, tx, db, 1, &r->f->err);
+	(void)mem_fail_only(r->failing);
+	status = plain_delete(&p, &id, STR(""), r->f->arena);
+	r->made = mem_fail_only(0);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* Without the key of its chunks, a document is not removed, nor is anything else. */
+static void
+what_is_removed_without_memory_is_nothing_else(void **state)
+{
+	enum {
+		LONG_BYTES = 150 * 1000,
+	};
+	struct fixture *f = *state;
+	AUTO(buf_release) struct buf json = BUF_INIT(2 * LONG_BYTES);
+	struct op other = { .name = PACKED, .id = BSON_OF_INT32(2) };
+	struct removing r = { .f = f };
+	struct str doc, neighbour = doc_of(f, "{\"_id\":2,\"a\":1}");
+
+	buf_printf(&json, "{\"_id\":1,\"long\":\"%0*d\"}", LONG_BYTES, 0);
+	buf_append_byte(&json, 0);
+	doc = doc_of(f, json.ptr);
+	insert(f, PACKED, doc);
+	insert(f, PACKED, neighbour);
+	do {
+		r.failing++;
+		if (kv_run(f->store, remove_body, &r, NULL, NULL) == STATUS_OK)
+			insert(f, PACKED, doc);
+		assert_int_equal(op_run(f, &other), STATUS_OK);
+		assert_true(str_eq(other.found, neighbour));
+	} while (r.made >= r.failing);
+	verified_none(f->store);
+}
+
 /* ---- Texts that were written ahead ---- */
 
 static void
@@ -447,6 +501,7 @@ main(void)
 		CASE(parts_are_read_in_their_order_and_nothing_else),
 		CASE(parts_are_complete_or_memory_is_short),
 		CASE(a_part_of_a_large_document_costs_what_one_of_a_small_one_costs),
+		CASE(what_is_removed_without_memory_is_nothing_else),
 		CASE(leaves_without_a_root_are_no_document),
 		CASE(leaves_behind_another_document_are_found),
 		CASE(a_root_whose_id_has_no_type_is_corrupt),

@@ -20,6 +20,7 @@ clear_collection(struct timed *t, struct str row, bool *ret_all)
 	buf_append_byte(&begin, CATALOG_KEY_NEXT);
 	buf_append_str(&end, row);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
+	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
 	f = kv_get_range(t->tx, buf_str(&begin), buf_str(&end), &options);
 	TRY(kv_future_wait(f));

@@ -24,6 +24,7 @@ key_put_components(struct timed *t, const struct timed_key *key, size_t from, si
 	}
 	for (size_t i = from; i < to; i++)
 		TRY(timed_key_component(t, &key->parts[i], schema->key[i].descending, &components));
+	TRY(buf_status(&components));
 	if (hashed) {
 		uint16_t hash = timed_hash16(str_skip(buf_str(&components), TIMED_HASH_BYTES));
 

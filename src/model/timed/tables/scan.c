@@ -249,6 +249,7 @@ statics_read(struct table_scan *s)
 
 	buf_append_buf(&begin, &s->partition);
 	tuple_put_bytes(&begin, STR(""));
+	TRY(catalog_key_status(&begin));
 	TRY(put_behind(buf_str(&begin), &end));
 	TRY(timed_cursor_open(&cursor, s->t, buf_str(&begin), buf_str(&end), NULL));
 	while ((status = timed_cursor_next(&cursor, &pair)) == STATUS_OK)
