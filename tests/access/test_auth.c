@@ -729,9 +729,11 @@ a_proxy_has_a_bounded_list_of_algorithms(void **state)
 
 /* ---- Lines for the log ---- */
 
-/* What a login is told as; "" if it is not. */
+typedef void tell(const struct audit_by *by, const void *arg);
+
+/* What is told of something done at the door; "" if it is not. */
 static const char *
-told(struct fixture *f, const char *door, enum status status, bool failing)
+told_by(struct fixture *f, const char *door, tell *tell_it, const void *arg)
 {
 	const struct audit_by by = { .door = door, .address = STR("127.0.0.1:40312") };
 	int before = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
@@ -739,13 +741,64 @@ told(struct fixture *f, const char *door, enum status status, bool failing)
 
 	assert_non_null(text);
 	assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-	audit_login(&by, STR("anna"), "basic", status, failing);
+	tell_it(&by, arg);
 	fflush(stderr);
 	assert_true(dup2(before, STDERR_FILENO) >= 0);
 	assert_true(pread(fd, text, 4095, 0) >= 0);
 	close(before);
 	close(fd);
 	return text;
+}
+
+struct told_login {
+	enum status status;
+	bool failing;
+};
+
+static void
+tell_login(const struct audit_by *by, const void *arg)
+{
+	const struct told_login *login = arg;
+
+	audit_login(by, STR("anna"), "basic", login->status, login->failing);
+}
+
+static const char *
+told(struct fixture *f, const char *door, enum status status, bool failing)
+{
+	const struct told_login login = { status, failing };
+
+	return told_by(f, door, tell_login, &login);
+}
+
+static void
+tell_refused(const struct audit_by *by, const void *arg)
+{
+	audit_refused(by, STR("GET"), STR("/db"), arg);
+}
+
+static void
+tell_changed(const struct audit_by *by, const void *arg)
+{
+	audit_changed(by, "created", "database", str_from_cstr(arg));
+}
+
+static void
+what_is_refused_or_changed_at_a_door_is_told(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	log_set_level(LOG_LEVEL_INFO);
+	text = told_by(f, "couch", tell_refused, "403");
+	assert_non_null(strstr(text, "refused"));
+	assert_non_null(strstr(text, "method=GET"));
+	assert_non_null(strstr(text, "status=403"));
+	assert_string_equal(told_by(f, NULL, tell_refused, "403"), "");
+	text = told_by(f, "couch", tell_changed, "db");
+	assert_non_null(strstr(text, "created"));
+	assert_non_null(strstr(text, "database="));
+	assert_string_equal(told_by(f, NULL, tell_changed, "db"), "");
 }
 
 static void
@@ -884,6 +937,7 @@ main(void)
 		CASE(the_longest_name_and_password_log_in),
 		CASE(a_proxy_with_the_secret_says_who_it_is),
 		CASE(a_proxy_has_a_bounded_list_of_algorithms),
+		CASE(what_is_refused_or_changed_at_a_door_is_told),
 		CASE(logins_at_a_door_are_told),
 		CASE(hashes_of_couchdb_are_understood),
 		CASE(malformed_hashes_are_refused),

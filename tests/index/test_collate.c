@@ -1,4 +1,6 @@
 /* The order of JSON values. */
+#include <math.h>
+
 #include "common.h"
 #include "index/leaf.h"
 #include "index/versions.h"
@@ -335,6 +337,44 @@ what_is_no_number_is_corrupt(void **state)
 	assert_int_equal(leaf_number(&v, &n), STATUS_CORRUPT); /* two of them */
 }
 
+/* A number whose spelling was kept: a double, and then a text that is a number. */
+static void
+a_spelled_number_is_a_double_and_its_text(void **state)
+{
+	static const struct {
+		double number;
+		struct str text;
+		bool as_bytes;
+		enum status status;
+	} cases[] = {
+		{ 1.5, STR("1.50"), false, STATUS_OK },
+		{ -1e300, STR("-1000"), false, STATUS_OK },
+		{ 1.5, STR("1.50"), true, STATUS_CORRUPT },
+		{ 1.5, STR(""), false, STATUS_CORRUPT },
+		{ 1.5, STR("1.50x"), false, STATUS_CORRUPT },
+		{ (double)INFINITY, STR("1"), false, STATUS_CORRUPT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(64);
+		struct kv_pair leaf = { .key = STR("") };
+		const struct leaf_value v = { .leaves = &leaf, .count = 1 };
+		struct leaf_number n;
+
+		tuple_open(&value);
+		tuple_put_double(&value, cases[i].number);
+		if (cases[i].as_bytes)
+			tuple_put_bytes(&value, cases[i].text);
+		else
+			tuple_put_str(&value, cases[i].text);
+		tuple_close(&value);
+		leaf.value = buf_str(&value);
+		if (leaf_number(&v, &n) != cases[i].status)
+			fail_msg("case %zu", i);
+	}
+}
+
 /* In buffers that have room for no byte more. */
 static void
 a_cut_sort_key_is_the_beginning_of_the_whole(void **state)
@@ -379,6 +419,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(long_strings_are_put_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_is_total, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_number_is_corrupt, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_spelled_number_is_a_double_and_its_text, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_cut_sort_key_is_the_beginning_of_the_whole, setup,
 						teardown),
 		cmocka_unit_test(versions_have_two_numbers_at_least),

@@ -126,6 +126,37 @@ containers_are_added_down_to_a_depth(void **state)
 	}
 }
 
+/* The read that has brought a row goes on, and its memory has something else then. */
+static void
+what_is_kept_of_a_row_outlives_its_memory(void **state)
+{
+	static const char *const values[] = { "[1,\"a\"]", "{\"a\":\"x\"}", "-7" };
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_SUM };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct index_work work = { .arena = arena };
+		struct str kept = str_from_cstr(values[i]);
+		struct reduce_acc acc;
+		struct str partial;
+		char row[64];
+
+		assert_true(kept.len < sizeof(row));
+		memcpy(row, kept.ptr, kept.len);
+		reduce_acc_init(&acc, &reduce, &work);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), str_of(row, kept.len)),
+				 STATUS_OK);
+		memset(row, '0', sizeof(row));
+		assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+		assert_int_equal(partial.ptr[0], 'r');
+		if (!str_eq(str_skip(partial, 1), kept))
+			fail_msg("%.*s, not %s", STR_ARG(partial), values[i]);
+		reduce_acc_release(&acc);
+		arena_free(arena);
+	}
+}
+
 /* With an arena of each size, up to one that is enough. */
 static void
 a_sum_that_has_no_room_is_none(void **state)
@@ -259,6 +290,8 @@ values_without_statistics_are_named(void **state)
 		{ { "\"a\"", "true", "1" }, "\\\"a\\\"" },
 		{ { "1", "[1]", "null" }, "[1]" },
 		{ { "1", "null" }, "null" },
+		{ { "1", "[]" }, "[]" },
+		{ { "[]", "1" }, "1" },
 		{ { "{\"sum\":1}" }, "{\\\"sum\\\":1}" },
 	};
 	const struct view_reduce reduce = { .kind = VIEW_REDUCE_STATS };
@@ -293,6 +326,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_added_or_one_is_to_blame),
+		cmocka_unit_test(what_is_kept_of_a_row_outlives_its_memory),
 		cmocka_unit_test(containers_are_added_down_to_a_depth),
 		cmocka_unit_test(a_sum_that_has_no_room_is_none),
 		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include "index/typed/filter.h"
+#include "index/typed/form.h"
 
 enum {
 	FILTER_BYTES = 4096,
@@ -20,6 +21,41 @@ filter_text(const struct index_typed_condition *conditions, size_t count)
 
 	assert_int_equal(index_typed_filter_put(conditions, count, &text), STATUS_OK);
 	return arena_dup(arena, buf_str(&text));
+}
+
+/* A path leads into JSON, an order has its name, and all the rest has no steps. */
+static void
+steps_are_those_of_a_part(void **state)
+{
+	static const struct str steps[] = { STR("numeric"), STR("interval") };
+	static const struct str unknown[] = { STR("alphabetic") };
+	static const struct {
+		enum index_typed_part part;
+		const struct str *steps;
+		size_t count;
+		bool fit;
+	} cases[] = {
+		{ INDEX_TYPED_ORDER, steps, 1, true },
+		{ INDEX_TYPED_ORDER, unknown, 1, false },
+		{ INDEX_TYPED_ORDER, steps, 0, false },
+		{ INDEX_TYPED_ORDER, steps, 2, false },
+		{ INDEX_TYPED_JSON, unknown, 1, true },
+		{ INDEX_TYPED_JSON, steps, 0, false },
+		{ INDEX_TYPED_JSON_TEXT, steps, 2, true },
+		{ INDEX_TYPED_JSON_TEXT, steps, 0, false },
+		{ INDEX_TYPED_COLUMN, steps, 0, true },
+		{ INDEX_TYPED_COLUMN, steps, 1, false },
+		{ INDEX_TYPED_KEYS, steps, 0, true },
+		{ INDEX_TYPED_KEYS, steps, 1, false },
+		{ INDEX_TYPED_VALUES, steps, 1, false },
+		{ INDEX_TYPED_ENTRIES, steps, 1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (index_typed_steps_fit(cases[i].part, cases[i].steps, cases[i].count) !=
+		    cases[i].fit)
+			fail_msg("case %zu", i);
 }
 
 static void
@@ -161,6 +197,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(steps_are_those_of_a_part),
 		TEST(a_filter_is_read_as_it_was_written),
 		TEST(what_is_no_filter_is_refused),
 		TEST(a_filter_has_so_many_conditions_at_most),

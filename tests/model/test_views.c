@@ -53,6 +53,9 @@ rows_past_limits_are_left_out_and_told(void **state)
 	update(w);
 	asked_open(w, &a);
 	assert_int_equal(a.group.rows[PAIRS_MAP], 3);
+	/* One map lacks a row of the document, and the other has all of them. */
+	assert_int_equal(a.group.lacking[PAIRS_MAP], 1);
+	assert_int_equal(a.group.lacking[IDS_MAP], 0);
 	assert_int_equal(a.group.refused, 1);
 	assert_int_equal(a.group.refusal_count, 1);
 	assert_true(str_eq(a.group.refusals[0].id, STR("big")));
