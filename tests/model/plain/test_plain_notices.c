@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "catalog/keys.h"
 #include "fixture.h"
+#include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "model/plain/plain.h"
 #include "verified.h"
@@ -224,12 +225,34 @@ drop_sweep(struct dropping *d, uint64_t now_ms)
 	return d->count;
 }
 
+/* Until when something is kept of the first dropped collection. */
+static enum status
+kept_until_body(struct kv_tx *tx, void *arg)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct tuple_reader tail;
+	struct kv_range range;
+	struct kv_future *f;
+
+	tuple_put_u64(&begin, KV_ROOT);
+	tuple_put_u64(&begin, KV_ROOT_KEPT);
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	assert_int_equal(range.count, 1);
+	tail = tuple_reader(str_skip(range.pairs[0].key, begin.len));
+	return tuple_next_u64(&tail, arg);
+}
+
 static void
 events_of_a_dropped_collection_are_kept_as_long_as_others(void **state)
 {
 	struct fixture *f = *state;
 	struct dropping d = { .f = f };
-	uint64_t now_ms = clock_wall_ms();
+	uint64_t now_ms = clock_wall_ms(), until_ms;
 
 	assert_int_equal(kv_run(f->store, drop_fill_body, &d, NULL, &f->err), STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, drop_look_body, &d, &f->err), STATUS_OK);
@@ -238,7 +261,10 @@ events_of_a_dropped_collection_are_kept_as_long_as_others(void **state)
 	assert_int_equal(drop_sweep(&d, now_ms), NOTICES);
 	assert_int_equal(bson_count(d.events[0].detail), 1);
 	assert_int_equal(drop_sweep(&d, now_ms + 24 * HOUR_MS), NOTICES);
-	assert_int_equal(drop_sweep(&d, now_ms + 26 * HOUR_MS), 0);
+	assert_int_equal(kv_run_read(f->store, kept_until_body, &until_ms, &f->err), STATUS_OK);
+	assert_in_range(until_ms, now_ms + 24 * HOUR_MS, now_ms + 26 * HOUR_MS);
+	assert_int_equal(drop_sweep(&d, until_ms - 1), NOTICES);
+	assert_int_equal(drop_sweep(&d, until_ms), 0);
 	catalog_db_unref(d.db);
 }
 
