@@ -149,6 +149,7 @@ parts_are_read_in_their_order_and_nothing_else(void **state)
 	assert_parts(f, "list.1.f", false, "{\"_id\":1,\"list\":[7,{\"e\":8,\"f\":9},10]}");
 	assert_parts(f, "list.1.f", true, "{\"_id\":1,\"list\":[null,{\"f\":9}]}");
 	assert_parts(f, "list.9 list.0", true, "{\"_id\":1,\"list\":[7,null,null]}");
+	assert_parts(f, "list.0 list.9", true, "{\"_id\":1,\"list\":[7,null,null]}");
 	assert_parts(f, "list.0 list.2", true, "{\"_id\":1,\"list\":[7,null,10]}");
 	assert_parts(f, "list.2 list.0", true, "{\"_id\":1,\"list\":[7,null,10]}");
 	assert_parts(f, "list.name", true, "{\"_id\":1,\"list\":[7,{\"e\":8,\"f\":9},10]}");
