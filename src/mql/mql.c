@@ -22,7 +22,7 @@ mql_keep(struct mql *q, struct buf *b, struct str *ret)
 	enum status status = buf_status(b);
 
 	if (status == STATUS_OK) {
-		*ret = arena_dup(q->arena, buf_str(b));
+		*ret = buf_dup(b, q->arena);
 		if (!ret->ptr)
 			status = mql_full(q);
 	} else if (status == STATUS_LIMIT) {

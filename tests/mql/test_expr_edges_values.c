@@ -79,7 +79,7 @@ static const struct edge_case texts_at_their_edges_cases[] = {
 	{ "{'$toDouble':'$a'}", "241",
 	  "s0:double(0) s-1:double(-1) s+1:double(1) s1.5:double(1.5) smax32:double(2147483647) "
 	  "sover32:double(2147483648) smin32:double(-2147483648) sunder32:double(-2147483649) "
-	  "smax64:double(9.223372037e+18) sover64:double(9.223372037e+18) shex:double(31) "
+	  "smax64:double(9.223372037e+18) sover64:double(9.223372037e+18) "
 	  "sNaN:double(NaN) sInf:double(inf)" },
 	{ "{'$toInt':'$a'}", "241",
 	  "s0:int(0) s-1:int(-1) s+1:int(1) smax32:int(2147483647) smin32:int(-2147483648)" },

@@ -212,7 +212,7 @@ reduce_clear(struct mql *q, struct arena_mark mark, struct bson_value *value)
 	status = buf_status(&copy);
 	if (status == STATUS_OK) {
 		arena_reset(q->arena, mark);
-		bytes = arena_dup(q->arena, buf_str(&copy));
+		bytes = buf_dup(&copy, q->arena);
 		if (!bytes.ptr)
 			status = mql_full(q);
 		else if (!bson_value_read(value->type, bytes, value, &len))

@@ -144,6 +144,9 @@ double_of_text(struct mql *q, const struct bson_value *v, double *ret)
 
 	if (!kept.ptr)
 		return mql_full(q);
+	/* MongoDB takes these where a sign stands before them, as strtod() does. */
+	if (str_starts_with(kept, STR("0x")) || str_starts_with(kept, STR("0X")))
+		return fail_value(q, v, "Illegal hexadecimal input");
 	TRY(step_count_bytes(bson_text(v).len * 4));
 	errno = 0;
 	*ret = strtod(kept.ptr, &end);

@@ -26,7 +26,7 @@ mql_expr_keep_text(struct mql *q, struct buf *b, struct bson_value *ret)
 	if (status == STATUS_LIMIT)
 		status = mql_fail(q, 16493, "Tried to create string longer than 16MB");
 	if (status == STATUS_OK) {
-		text = arena_dup(q->arena, buf_str(b));
+		text = buf_dup(b, q->arena);
 		if (!text.ptr)
 			status = mql_full(q);
 	}

@@ -57,7 +57,7 @@ filter_of(struct why *w, struct str path, struct str operator, const struct bson
 	}
 	bson_end(&b);
 	TRY(buf_status(&made));
-	*ret = arena_dup(w->q->arena, buf_str(&made));
+	*ret = buf_dup(&made, w->q->arena);
 	return ret->ptr ? STATUS_OK : mql_full(w->q);
 }
 
@@ -257,7 +257,7 @@ each_operator(struct why *w, const struct bson_element *of, take_clause *take, v
 			bson_end(&b);
 			bson_end(&b);
 			TRY(buf_status(&made));
-			c.filter = arena_dup(w->q->arena, buf_str(&made));
+			c.filter = buf_dup(&made, w->q->arena);
 			if (!c.filter.ptr)
 				return mql_full(w->q);
 		} else {

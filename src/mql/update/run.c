@@ -44,7 +44,7 @@ run_changed(struct run *r, bool made)
 	if (!r->changes)
 		return mql_full(q);
 	change = &r->changes[r->count++];
-	*change = (struct change){ arena_dup(q->arena, buf_str(&r->path)), made };
+	*change = (struct change){ buf_dup(&r->path, q->arena), made };
 	if (!change->path.ptr)
 		return mql_full(q);
 	return STATUS_OK;
