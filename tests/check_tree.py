@@ -474,6 +474,14 @@ def ends_of_tuples_are_not_handed_on():
             if "TRY(tuple_next(" in without_comments(path)]
 
 
+def buffers_hand_their_failure_on():
+    """What is made of a buffer without memory lacks something, and is none: buf_append_buf(), buf_dup(), buf_copy()."""
+    whole = r"(?:[^,()]|\([^()]*\))+, buf_str\([^()]+\)\)"
+    return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/*.[ch]", "src/**/*.[ch]")
+            if path.relative_to(TOP).as_posix() != "src/base/buf.h"
+            for found in re.finditer(rf"\b(?:buf_append_str|arena_dup)\({whole}", without_comments(path))]
+
+
 def pauses_are_pauses():
     """A wait for nothing but time is wait_pause() (loop/pause.h), and not an event that nobody sets."""
     return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/*.c", "src/**/*.c")
@@ -652,7 +660,7 @@ CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_e
           limits_are_asked_by_one_registry, open_transactions_are_counted_below_the_doors,
           people_on_connections_are_followed_below_the_doors,
           work_ends_below_the_doors, doors_wait_where_they_are_asked, strangers_have_short_requests, refusals_are_told_below_the_doors,
-          ends_of_tuples_are_not_handed_on, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
+          ends_of_tuples_are_not_handed_on, buffers_hand_their_failure_on, pauses_are_pauses, what_clients_make_long_is_sorted_in_steps,
           members_of_values_are_read_by_their_type, lines_of_the_log_use_what_it_can_write,
           large_members_are_left_alone_by_one_header, nothing_is_left_to_do, limits_are_told_as_they_are,
           promises_are_kept_below_the_doors, versions_are_told_alike,

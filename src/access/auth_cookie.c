@@ -44,7 +44,7 @@ cookie_make(struct auth *a, struct str name, const struct auth_client *client, b
 	TRY(buf_status(&plain));
 	base64_encode(&text, buf_str(&plain), BASE64_URL);
 	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
+	*ret = buf_dup(&text, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -169,7 +169,7 @@ auth_hash_password(struct str name, struct str password, const struct auth_hashi
 		scram_admins_add(&v, d.scram);
 	hashed_text_write(&v, &text);
 	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
+	*ret = buf_dup(&text, arena);
 	return ret->ptr ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 

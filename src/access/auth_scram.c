@@ -176,7 +176,7 @@ write_first(struct auth_scram *s, struct arena *arena, struct str *ret)
 	buf_append_buf(&s->signed_text, &answer);
 	buf_append_byte(&s->signed_text, ',');
 	TRY(buf_status(&s->signed_text));
-	*ret = arena_dup(arena, buf_str(&answer));
+	*ret = buf_dup(&answer, arena);
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
 }
 
@@ -289,7 +289,7 @@ write_final(const struct auth_scram *s, struct arena *arena, struct str *ret)
 	buf_append_cstr(&answer, "v=");
 	base64_encode(&answer, str_of(signature, sizeof(signature)), BASE64_STANDARD);
 	TRY(buf_status(&answer));
-	*ret = arena_dup(arena, buf_str(&answer));
+	*ret = buf_dup(&answer, arena);
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
 }
 

@@ -74,7 +74,7 @@ part_decode(struct token *t, struct str part, struct str *ret)
 		return err_set(t->err, status, "out of memory");
 	if (status != STATUS_OK)
 		return jwt_refuse(t, MALFORMED_TEXT);
-	*ret = arena_dup(t->arena, buf_str(&bytes));
+	*ret = buf_dup(&bytes, t->arena);
 	return ret->ptr ? STATUS_OK : no_room(t);
 }
 

@@ -85,7 +85,7 @@ secret_read(const struct jwt_key_text *from, struct arena *arena, struct jwt_key
 	if (base64_decode(&bytes, from->text, BASE64_STANDARD) != STATUS_OK || !bytes.len)
 		return err_set(err, STATUS_INVALID, "[jwt_keys] %s: is not base64",
 			       QUOTE_SHOW(from->name));
-	ret->secret = arena_dup(arena, buf_str(&bytes));
+	ret->secret = buf_dup(&bytes, arena);
 	OPENSSL_cleanse(bytes.ptr, bytes.len);
 	return ret->secret.ptr ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }

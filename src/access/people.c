@@ -241,7 +241,7 @@ secret_attempt(struct kv_tx *tx, void *arg)
 	rand_bytes(noise, sizeof(noise));
 	buf_append_hex(&digits, str_of(noise, sizeof(noise)));
 	TRY(buf_status(&digits));
-	made.text = arena_dup(c->arena, buf_str(&digits));
+	made.text = buf_dup(&digits, c->arena);
 	if (!made.text.ptr)
 		return STATUS_NOMEM;
 	c->secret = made.text;

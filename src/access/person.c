@@ -221,7 +221,7 @@ person_watch_key(struct arena *arena, struct str *ret)
 
 	people_key(&key);
 	TRY(catalog_key_status(&key));
-	*ret = arena_dup(arena, buf_str(&key));
+	*ret = buf_dup(&key, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

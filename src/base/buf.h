@@ -144,4 +144,11 @@ buf_copy(const struct buf *b, struct arena *arena, struct str *ret)
 	return arena_copy(arena, buf_str(b), ret);
 }
 
+/* As arena_dup() of the bytes, which is NULL where the buffer has failed as well. */
+static inline struct str
+buf_dup(const struct buf *b, struct arena *arena)
+{
+	return b->failed == STATUS_OK ? arena_dup(arena, buf_str(b)) : (struct str){ 0 };
+}
+
 #endif

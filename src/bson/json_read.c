@@ -253,7 +253,7 @@ put_binary(struct json_input *in, uint8_t subtype)
 	/* Its length stands in front of the bytes once more. */
 	buf_clear(&in->more);
 	buf_append(&in->more, &len, sizeof(len));
-	buf_append_str(&in->more, buf_str(&in->text));
+	buf_append_buf(&in->more, &in->text);
 	TRY(buf_status(&in->more));
 	bson_put_binary(&in->b, buf_str(&in->name), subtype, buf_str(&in->more));
 	return STATUS_OK;

@@ -47,7 +47,7 @@ catalog_prefix_put(uint64_t number, struct arena *arena, struct str *ret)
 
 	tuple_put_u64(&prefix, number);
 	TRY(buf_status(&prefix));
-	*ret = arena_dup(arena, buf_str(&prefix));
+	*ret = buf_dup(&prefix, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

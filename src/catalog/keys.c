@@ -22,7 +22,7 @@ text_next_escaped(struct tuple_reader *r, enum tuple_kind kind, struct arena *ar
 		return STATUS_CORRUPT;
 	tuple_unescape(&e, &plain);
 	TRY(buf_status(&plain));
-	*ret = arena_dup(arena, buf_str(&plain));
+	*ret = buf_dup(&plain, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -44,7 +44,7 @@ mover_look(struct mover *m)
 	TRY(kv_run_read(m->o->to, mover_look_at_target, m, m->err));
 	tuple_put_u64(&prefix, m->db.number);
 	TRY(buf_status(&prefix));
-	m->db.prefix = arena_dup(m->arena, buf_str(&prefix));
+	m->db.prefix = buf_dup(&prefix, m->arena);
 	if (m->target.state != CATALOG_MOVE_NONE)
 		m->sum = m->target.sum;
 	/*

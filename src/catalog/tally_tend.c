@@ -135,7 +135,7 @@ end_find(struct tend *t, struct str *ret)
 	buf_append_str(&hi, tail);
 	buf_append_byte(&hi, CATALOG_KEY_NEXT);
 	TRY(buf_status(&hi));
-	*ret = arena_dup(t->arena, buf_str(&hi));
+	*ret = buf_dup(&hi, t->arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -298,7 +298,7 @@ cutting_look(struct cutting *c, uint64_t wanted, struct str next)
 static enum status
 cutting_cut(struct tend *t, struct cutting *c, struct str *lo)
 {
-	struct str cut = arena_dup(t->arena, buf_str(&c->best));
+	struct str cut = buf_dup(&c->best, t->arena);
 
 	if (!cut.ptr)
 		return STATUS_LIMIT;

@@ -178,7 +178,7 @@ couch_copy_settings(struct couch_import *c, struct str db)
 					       none, 200, &err);
 
 		buf_clear(&c->body);
-		buf_append_str(&c->body, buf_str(&c->answer));
+		buf_append_buf(&c->body, &c->answer);
 		if (status == STATUS_OK)
 			status = buf_status(&c->body);
 		if (status == STATUS_OK)

@@ -388,7 +388,7 @@ inspect_store(struct inspect *i)
 		db = NULL;
 		TRY(status);
 		buf_clear(&begin);
-		buf_append_str(&begin, buf_str(&end));
+		buf_append_buf(&begin, &end);
 		TRY(buf_status(&begin));
 	}
 	return STATUS_OK;

@@ -713,7 +713,7 @@ run_line(struct rows *r, struct str text)
 	/* The past begins with a sweep, which a server would make by itself. */
 	if (s.history)
 		TRY(timed_sweep(r->store, NULL, HISTORY_SWEEPS, &done, &more, &r->err));
-	buf_append_str(output_buf(&r->output), buf_str(&out));
+	buf_append_buf(output_buf(&r->output), &out);
 	return output_ready(&r->output, &r->err);
 }
 

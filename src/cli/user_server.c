@@ -59,7 +59,7 @@ user_server_get(struct user_place *place, struct str id, struct arena *arena, st
 		return STATUS_NOT_FOUND;
 	if (code != 200)
 		return server_refused(s, code, err);
-	*ret = arena_dup(arena, buf_str(&s->answer));
+	*ret = buf_dup(&s->answer, arena);
 	return ret->ptr ? STATUS_OK : err_set(err, STATUS_NOMEM, "out of memory");
 }
 

@@ -58,7 +58,7 @@ store_write_text(struct store_call *c, const struct rev_doc *doc)
 	buf_append_byte(&out, '"');
 	TRY(rev_body_write(doc, true, &out));
 	TRY(buf_status(&out));
-	c->found = arena_dup(c->arena, buf_str(&out));
+	c->found = buf_dup(&out, c->arena);
 	return c->found.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

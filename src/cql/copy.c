@@ -73,7 +73,7 @@ quote(struct buf *out, size_t from)
 		return;
 	cql_text_print(&text, str_skip(buf_str(out), from));
 	out->len = from;
-	buf_append_str(out, buf_str(&text));
+	buf_append_buf(out, &text);
 	if (buf_status(&text) != STATUS_OK)
 		out->failed = buf_status(&text);
 	buf_release(&text);

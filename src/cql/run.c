@@ -187,7 +187,7 @@ run_slice(const struct cql_expr *e, struct cql *q, struct cql_env *env, struct c
 		return STATUS_OK;
 	}
 	cql_count_put(&out, count);
-	buf_append_str(&out, buf_str(&elements));
+	buf_append_buf(&out, &elements);
 	if (status == STATUS_OK)
 		status = buf_status(&elements);
 	if (status == STATUS_OK)

@@ -341,7 +341,7 @@ doc_builder_finish(struct doc_builder *b, struct doc_built *ret)
 	assert(!b->depth);
 	TRY(builder_check_buffers(b));
 	if (b->packing)
-		built.packed = arena_dup(arena, buf_str(&b->text));
+		built.packed = buf_dup(&b->text, arena);
 	built.leaves = arena_alloc(arena, built.count * sizeof(*built.leaves));
 	if ((b->packing && !built.packed.ptr) || !built.leaves)
 		return err_set(b->options.err, STATUS_LIMIT,

@@ -251,8 +251,7 @@ edit_ask_probe(struct edit *e, struct edit_step *step)
 		return edit_ask_first(e, step->parent, step->parent, &step->future);
 	buf_append_str(&key, step->parent);
 	tuple_put_u64(&key, step->position - 1);
-	before = arena_dup(e->arena, buf_str(&key));
-	if (!before.ptr)
+	if (buf_copy(&key, e->arena, &before) != STATUS_OK)
 		return edit_fail_memory(e);
 	return edit_ask_first(e, before, before, &step->future);
 }
@@ -416,10 +415,10 @@ edit_move_up(struct edit *e, struct kv_scan *scan, struct str end, bool *ret_any
 			return edit_fail(e, STATUS_CORRUPT, "is in an array that cannot be read");
 		tuple_put_u64(&key, elem.magnitude - 1);
 		buf_append_str(&key, r.rest);
-		pairs[count].key = arena_dup(e->arena, buf_str(&key));
+		status = buf_copy(&key, e->arena, &pairs[count].key);
 		buf_release(&key);
 		pairs[count].value = arena_dup(e->arena, pair.value);
-		if (!pairs[count].key.ptr || !pairs[count].value.ptr)
+		if (status != STATUS_OK || !pairs[count].value.ptr)
 			return edit_fail_memory(e);
 		count++;
 	}

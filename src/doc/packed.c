@@ -78,7 +78,7 @@ doc_pack(const struct kv_pair *leaves, size_t count, size_t max_bytes, struct ar
 	if (status == STATUS_LIMIT)
 		return STATUS_OK;
 	TRY(status);
-	*ret = arena_dup(arena, buf_str(&out));
+	*ret = buf_dup(&out, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -363,11 +363,11 @@ doc_member_init(struct str name, struct arena *arena, struct doc_member *ret)
 
 	json_write_chars(&out, name);
 	TRY(buf_status(&out));
-	ret->written = arena_dup(arena, buf_str(&out));
+	ret->written = buf_dup(&out, arena);
 	buf_clear(&out);
 	tuple_put_str(&out, name);
 	TRY(buf_status(&out));
-	ret->path = arena_dup(arena, buf_str(&out));
+	ret->path = buf_dup(&out, arena);
 	return ret->written.ptr && ret->path.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -438,7 +438,7 @@ member_take_apart(struct member_leaves *l, const struct doc_member *m, struct st
 
 		doc_scalar_put(&value, &scalar);
 		TRY(buf_status(&value));
-		return member_leaves_add(l, m->path, arena_dup(l->arena, buf_str(&value)));
+		return member_leaves_add(l, m->path, buf_dup(&value, l->arena));
 	}
 	for (size_t i = 0; i < doc.count; i++) {
 		struct str below = doc.leaves[i].key;

@@ -78,7 +78,7 @@ op_read_string(struct patch_reader *r, const struct patch_node *object, struct s
 		return patch_refuse_op(r, missing);
 	tuple_unescape(&e, &text);
 	TRY(buf_status(&text));
-	*ret = arena_dup(r->tree.arena, buf_str(&text));
+	*ret = buf_dup(&text, r->tree.arena);
 	return ret->ptr ? STATUS_OK : patch_fail_memory(&r->tree);
 }
 
@@ -333,7 +333,7 @@ op_add(struct patch_run_state *a, struct patch_node value)
 				container->children[at].node = value;
 				return STATUS_OK;
 			}
-			name = arena_dup(a->tree.arena, buf_str(&a->tree.path));
+			name = buf_dup(&a->tree.path, a->tree.arena);
 			if (!name.ptr)
 				return patch_fail_memory(&a->tree);
 		}

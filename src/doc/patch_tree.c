@@ -343,7 +343,7 @@ tree_write_run(struct patch_tree *t, const struct patch_node *run, struct kv_pai
 static enum status
 tree_write_empty(struct patch_tree *t, bool object, struct kv_pair *to)
 {
-	struct buf value = BUF_INIT(16);
+	AUTO(buf_release) struct buf value = BUF_INIT(16);
 
 	tuple_open(&value);
 	if (object) {
@@ -351,10 +351,10 @@ tree_write_empty(struct patch_tree *t, bool object, struct kv_pair *to)
 		tuple_close(&value);
 	}
 	tuple_close(&value);
-	to->key = arena_dup(t->arena, buf_str(&t->path));
-	to->value = arena_dup(t->arena, buf_str(&value));
-	buf_release(&value);
-	return to->key.ptr && to->value.ptr ? tree_check_depth(t, to->key) : patch_fail_memory(t);
+	if (buf_copy(&t->path, t->arena, &to->key) != STATUS_OK ||
+	    buf_copy(&value, t->arena, &to->value) != STATUS_OK)
+		return patch_fail_memory(t);
+	return tree_check_depth(t, to->key);
 }
 
 /* Appends the leaves of `node`, which is at the current path. */

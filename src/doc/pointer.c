@@ -283,7 +283,7 @@ lookup_list_ways(struct lookup *l)
 				tuple_put_str(&l->key, p->tokens[i]);
 		}
 		if (buf_status(&l->key) == STATUS_OK) {
-			struct str copy = arena_dup(l->arena, buf_str(&l->key));
+			struct str copy = buf_dup(&l->key, l->arena);
 
 			if (!copy.ptr)
 				return lookup_fail_memory(l);
@@ -364,7 +364,7 @@ lookup_write_from_chunks(struct lookup *l)
 		return lookup_fail_search(l, status);
 	if (search.missing)
 		return STATUS_NOT_FOUND;
-	buf_append_str(l->out, buf_str(&search.value));
+	buf_append_buf(l->out, &search.value);
 	return buf_status(l->out);
 }
 
@@ -578,7 +578,7 @@ lookups_take_searches(struct lookups *s, const struct doc_search *searches, stru
 		ret_values[i] = (struct doc_pointer_value){ .found = !search->missing };
 		if (search->missing)
 			continue;
-		ret_values[i].text = arena_dup(arena, buf_str(&search->value));
+		ret_values[i].text = buf_dup(&search->value, arena);
 		if (!ret_values[i].text.ptr)
 			return lookup_fail_memory(&s->all[i]);
 	}

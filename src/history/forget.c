@@ -76,7 +76,7 @@ history_record_get(const struct history *h, uint64_t bucket, struct str key, uin
 	TRY(kv_future_wait(f));
 	if (!kv_future_value(f, &pair.value))
 		return STATUS_NOT_FOUND;
-	pair.key = arena_dup(arena, buf_str(&record));
+	pair.key = buf_dup(&record, arena);
 	if (!pair.key.ptr)
 		return STATUS_LIMIT;
 	return record_take(&pair, skip, ret);

@@ -26,7 +26,7 @@ leaf_of_scalar(const struct doc_scalar *scalar, struct arena *arena, struct leaf
 	TRY(buf_status(&encoded));
 	if (!leaf)
 		return STATUS_LIMIT;
-	*leaf = (struct kv_pair){ { "", 0 }, arena_dup(arena, buf_str(&encoded)) };
+	*leaf = (struct kv_pair){ { "", 0 }, buf_dup(&encoded, arena) };
 	if (!leaf->value.ptr)
 		return STATUS_LIMIT;
 	*ret = (struct leaf_value){ leaf, 1, 0 };

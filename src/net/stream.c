@@ -398,7 +398,7 @@ stream_fetch(struct net_stream *s)
 		s->held = s->in;
 		s->in = empty;
 	} else {
-		buf_append_str(&s->held, buf_str(&s->in));
+		buf_append_buf(&s->held, &s->in);
 	}
 	/* An empty buffer is kept for what comes next, unless its memory may be needed. */
 	if (budget_is_half_held(s->conn->net.loop->memory))

@@ -73,7 +73,7 @@ copier_doc_path(struct copier *c, struct str id, const char *query)
 	buf_append_cstr(&path, query);
 	if (buf_status(&path) != STATUS_OK)
 		return (struct str){ NULL, 0 };
-	return arena_dup(c->arena, buf_str(&path));
+	return buf_dup(&path, c->arena);
 }
 
 /* Counts what the target made of a document. STATUS_ATT_MISSING: it lacks an attachment. */

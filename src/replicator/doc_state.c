@@ -17,7 +17,7 @@ doc_text_of(const struct rev_doc *doc, struct arena *arena, struct str *ret)
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(doc, false, &text));
 	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
+	*ret = buf_dup(&text, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

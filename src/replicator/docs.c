@@ -36,7 +36,7 @@ docs_rev_text(struct rev_id rev, struct arena *arena, struct str *ret)
 
 	rev_id_write(rev, &text);
 	TRY(buf_status(&text));
-	*ret = arena_dup(arena, buf_str(&text));
+	*ret = buf_dup(&text, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

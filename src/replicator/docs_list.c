@@ -164,7 +164,7 @@ docs_list_write_entry(struct docs_listing *l, struct str id, const struct json_m
 		return STATUS_OK;
 	if (l->written++)
 		buf_append_byte(l->out, ',');
-	buf_append_str(l->out, buf_str(&entry));
+	buf_append_buf(l->out, &entry);
 	return buf_status(l->out);
 }
 

@@ -13,7 +13,7 @@ job_lease_keep_text(struct arena *arena, struct buf *text)
 	struct str kept = { "", 0 };
 
 	if (buf_status(text) == STATUS_OK && text->len)
-		kept = arena_dup(arena, buf_str(text));
+		kept = buf_dup(text, arena);
 	buf_clear(text);
 	return kept.ptr ? kept : STR("");
 }

@@ -164,9 +164,9 @@ run_write_filter(struct repl_run *r, struct err *err)
 	}
 	TRY(buf_status(&query));
 	TRY(buf_status(&body));
-	r->filter_query = arena_dup(r->arena, buf_str(&query));
+	r->filter_query = buf_dup(&query, r->arena);
 	if (body.len)
-		r->filter_body = arena_dup(r->arena, buf_str(&body));
+		r->filter_body = buf_dup(&body, r->arena);
 	return r->filter_query.ptr && (!body.len || r->filter_body.ptr) ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -299,7 +299,7 @@ run_read_log(struct repl_run *r, struct peer *p, struct str *ret, struct str *re
 	}
 	buf_append_byte(&body, '}');
 	TRY(buf_status(&body));
-	*ret = arena_dup(r->arena, buf_str(&body));
+	*ret = buf_dup(&body, r->arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

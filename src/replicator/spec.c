@@ -92,7 +92,7 @@ spec_read_local(struct str name, struct repl_spec *spec, struct repl_end *end)
 	TRY(buf_status(&shown));
 	end->local = true;
 	end->url = name;
-	end->name = arena_dup(spec->arena, buf_str(&shown));
+	end->name = buf_dup(&shown, spec->arena);
 	return end->name.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -285,7 +285,7 @@ spec_read_ids(const struct spec_reader *r)
 	}
 	buf_append_byte(&text, ']');
 	TRY(buf_status(&text));
-	r->spec->ids = arena_dup(r->spec->arena, buf_str(&text));
+	r->spec->ids = buf_dup(&text, r->spec->arena);
 	r->spec->by_ids = true;
 	return r->spec->ids.ptr ? STATUS_OK : STATUS_LIMIT;
 }
@@ -315,7 +315,7 @@ spec_read_create_params(const struct spec_reader *r)
 		http_escape(&query, v->kind == JSON_STRING ? v->string : v->text);
 	}
 	TRY(buf_status(&query));
-	r->spec->create_params = arena_dup(r->spec->arena, buf_str(&query));
+	r->spec->create_params = buf_dup(&query, r->spec->arena);
 	return r->spec->create_params.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -85,7 +85,7 @@ verdict_store_in_db(struct kv_tx *tx, const struct catalog_db *db, struct verdic
 	TRY(doc_text_of(&doc, t->arena, &text));
 	TRY(doc_state_write_end(text, t->verdict->failed, str_from_cstr(t->verdict->detail),
 				t->arena, &told));
-	text = arena_dup(t->arena, buf_str(&told));
+	text = buf_dup(&told, t->arena);
 	if (!text.ptr)
 		return STATUS_LIMIT;
 	TRY(doc_explode_text(text, t->arena, &limits, rev_doc_prefix_bytes(db, id), &edit.doc,

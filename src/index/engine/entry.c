@@ -29,8 +29,8 @@ index_making_add(struct index_making *m)
 	TRY(catalog_array_grow(m->w->arena, (void **)&pairs->pairs, sizeof(*pair), pairs->count,
 			       &m->cap));
 	pair = &pairs->pairs[pairs->count];
-	pair->key = arena_dup(m->w->arena, buf_str(&m->key));
-	pair->value = arena_dup(m->w->arena, buf_str(&m->value));
+	pair->key = buf_dup(&m->key, m->w->arena);
+	pair->value = buf_dup(&m->value, m->w->arena);
 	if (!pair->key.ptr || !pair->value.ptr)
 		return STATUS_LIMIT;
 	pairs->count++;

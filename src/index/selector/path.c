@@ -10,7 +10,7 @@ path_encode_member(struct str name, struct arena *arena)
 	tuple_put_str(&encoded, name);
 	if (buf_status(&encoded) != STATUS_OK)
 		return (struct str){ NULL, 0 };
-	return arena_dup(arena, buf_str(&encoded));
+	return buf_dup(&encoded, arena);
 }
 
 static struct str
@@ -20,7 +20,7 @@ path_encode_position(uint64_t index, struct arena *arena)
 	struct buf encoded = { .ptr = bytes, .cap = sizeof(bytes), .max_bytes = sizeof(bytes) };
 
 	tuple_put_u64(&encoded, index);
-	return arena_dup(arena, buf_str(&encoded));
+	return buf_dup(&encoded, arena);
 }
 
 static enum status

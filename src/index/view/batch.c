@@ -209,7 +209,7 @@ sink_add(struct view_sink *sink, struct view_mapped_doc *doc, struct str key, st
 	*row = (struct view_mapped){
 		.map = sink->map,
 		.ordinal = sink->ordinal,
-		.component = arena_dup(b->arena, buf_str(&sink->component)),
+		.component = buf_dup(&sink->component, b->arena),
 		.key = arena_dup(b->arena, key),
 		.value = arena_dup(b->arena, value),
 	};

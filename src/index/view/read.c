@@ -40,8 +40,8 @@ bound_make(const struct view_group *group, const struct view_question *q, struct
 	TRY(buf_status(&place));
 	TRY(view_prefix_end(buf_str(&place), &end));
 	ret->given = true;
-	ret->from = arena_dup(w->arena, buf_str(&place));
-	ret->to = arena_dup(w->arena, buf_str(&end));
+	ret->from = buf_dup(&place, w->arena);
+	ret->to = buf_dup(&end, w->arena);
 	return ret->from.ptr && ret->to.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -59,8 +59,8 @@ range_whole(const struct view_group *group, struct str partition, struct index_w
 	tuple_put_str(&place, partition);
 	TRY(buf_status(&place));
 	TRY(view_prefix_end(buf_str(&place), &end));
-	ret->begin = arena_dup(w->arena, buf_str(&place));
-	ret->end = arena_dup(w->arena, buf_str(&end));
+	ret->begin = buf_dup(&place, w->arena);
+	ret->end = buf_dup(&end, w->arena);
 	return ret->begin.ptr && ret->end.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -580,7 +580,7 @@ reduce_acc_result(struct reduce_acc *acc, struct str *ret_partial)
 		TRY(acc_fail(acc, STR("reduce_overflow_error"),
 			     STR("\"Reduce output must shrink more rapidly: a result has more than "
 				 "16384 bytes.\"")));
-	*ret_partial = acc->failed.ptr ? acc->failed : arena_dup(acc->w->arena, buf_str(&text));
+	*ret_partial = acc->failed.ptr ? acc->failed : buf_dup(&text, acc->w->arena);
 	return ret_partial->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -62,7 +62,7 @@ change_add(struct writing *w, size_t map, bool came, bool went)
 		return STATUS_OK;
 	TRY(arena_room(w->arena, &c->all, c->count, &c->cap, sizeof(*c->all)));
 	change = &c->all[c->count];
-	*change = (struct sums_change){ .place = arena_dup(w->arena, buf_str(&w->place)),
+	*change = (struct sums_change){ .place = buf_dup(&w->place, w->arena),
 					.came = came,
 					.went = went };
 	if (!change->place.ptr)

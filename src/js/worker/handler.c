@@ -284,7 +284,7 @@ run_batch(struct handler *h, struct engine_context *c, struct wire_reader *r,
 	}
 	frame = wire_begin(h->out, WIRE_DONE, h->number);
 	wire_put_u32(h->out, done);
-	buf_append_str(h->out, buf_str(&h->body));
+	buf_append_buf(h->out, &h->body);
 	wire_end(h->out, frame);
 	return !r->bad;
 }

@@ -93,7 +93,7 @@ batch_entry(struct walk *w, struct str *rest, uint64_t *sequence)
 static bool
 batch_take(struct walk *w)
 {
-	struct str rest = arena_dup(w->arena, buf_str(&w->batch));
+	struct str rest = buf_dup(&w->batch, w->arena);
 	size_t before = w->log->count;
 	enum status status = STATUS_OK;
 	uint64_t sequence;

@@ -194,7 +194,7 @@ survey_add_gap(struct survey *s, uint64_t begin, uint64_t end, struct str after)
 	all[t->gap_count] = (struct raw_gap){
 		.begin = begin,
 		.end = end,
-		.before = arena_dup(s->arena, buf_str(&s->last)),
+		.before = buf_dup(&s->last, s->arena),
 	};
 	if (after.ptr)
 		all[t->gap_count].after = arena_dup(s->arena, after);

@@ -613,7 +613,7 @@ emb_find_keys(struct emb_tx *tx, struct mutation *m)
 	if (job.more || tx->scratch.len > EMB_CLEAR_TX_BYTES - tx->cleared_bytes)
 		return STATUS_OK;
 	tx->cleared_bytes += tx->scratch.len;
-	bytes = arena_dup(tx->arena, buf_str(&tx->scratch));
+	bytes = buf_dup(&tx->scratch, tx->arena);
 	m->keys = arena_alloc(tx->arena, (job.count + 1) * sizeof(*m->keys));
 	if (!bytes.ptr || !m->keys)
 		return emb_tx_no_room(tx);

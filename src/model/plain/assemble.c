@@ -162,7 +162,7 @@ assembly_finish(struct assembly *a, struct buf *out, struct str *ret)
 	if (buf_status(out) == STATUS_LIMIT)
 		return STATUS_DOC_TOO_LARGE;
 	TRY(buf_status(out));
-	*ret = arena_dup(a->arena, buf_str(out));
+	*ret = buf_dup(out, a->arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -90,7 +90,7 @@ explode_end(struct explosion *x)
 		return STATUS_OK;
 	level->leaf.next = level->next;
 	TRY(leaf_bytes(x, &level->leaf));
-	value = arena_dup(x->arena, buf_str(&x->value));
+	value = buf_dup(&x->value, x->arena);
 	pair = &x->pairs->pairs[level->pair];
 	if (!value.ptr)
 		return STATUS_LIMIT;

@@ -213,7 +213,7 @@ parts_read(struct plain *p, struct str key, struct arena *arena, struct str *ret
 		return STATUS_NOT_FOUND;
 	if (bson_length(buf_str(&image)) != image.len)
 		return plain_fail_corrupt(p, key, "a document of an event");
-	*ret = arena_dup(arena, buf_str(&image));
+	*ret = buf_dup(&image, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

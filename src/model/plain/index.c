@@ -357,7 +357,7 @@ members_read(struct plain *p, struct str key, const struct members *m, struct ar
 	}
 	bson_end(&b);
 	TRY(buf_status(&out));
-	*ret = arena_dup(arena, buf_str(&out));
+	*ret = buf_dup(&out, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
@@ -379,7 +379,7 @@ members_read_of(struct plain *p, struct str key, const struct plain_root *root,
 	bson_put_elements(&b, members);
 	bson_end(&b);
 	TRY(buf_status(&out));
-	*ret = arena_dup(arena, buf_str(&out));
+	*ret = buf_dup(&out, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -139,7 +139,7 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	if (status == STATUS_OK)
 		status = index_marks_finish(&v.marks, buf_str(&v.last));
 	if (status == STATUS_OK)
-		ret->last = arena_dup(arena, buf_str(&v.last));
+		ret->last = buf_dup(&v.last, arena);
 	if (status == STATUS_OK && !ret->last.ptr)
 		status = STATUS_LIMIT;
 	plain_scan_close(&v.scan);

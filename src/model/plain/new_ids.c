@@ -51,7 +51,7 @@ keys_make(struct plain *p, const struct bson_value *ids, size_t count, struct ar
 		/* With room for the byte that makes it the next possible key. */
 		buf_append_byte(&key, CATALOG_KEY_NEXT);
 		TRY(catalog_key_status(&key));
-		keys[n] = (struct new_key){ arena_dup(arena, buf_str(&key)), i };
+		keys[n] = (struct new_key){ buf_dup(&key, arena), i };
 		if (!keys[n].key.ptr)
 			return STATUS_LIMIT;
 		keys[n].key.len--;

@@ -267,7 +267,7 @@ read_parts(struct plain *p, struct str key, const struct plain_root *root,
 	buf_release(&x.key);
 	TRY(status);
 	TRY(buf_status(&out));
-	*ret = arena_dup(arena, buf_str(&out));
+	*ret = buf_dup(&out, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

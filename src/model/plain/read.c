@@ -164,7 +164,7 @@ ask_place(struct plain *p, const struct str *id_keys, size_t count, struct arena
 		key.len = space;
 		tuple_put_bytes(&key, id_keys[i]);
 		TRY(catalog_key_status(&key));
-		ret[i].key = arena_dup(arena, buf_str(&key));
+		ret[i].key = buf_dup(&key, arena);
 		if (!ret[i].key.ptr)
 			return STATUS_LIMIT;
 	}
@@ -397,7 +397,7 @@ plain_get_path(struct plain *p, const struct bson_value *id, struct str path, en
 	struct str record;
 
 	TRY(plain_key_record(p->db, id, &key, p->err));
-	record = arena_dup(arena, buf_str(&key));
+	record = buf_dup(&key, arena);
 	if (!record.ptr)
 		return STATUS_LIMIT;
 	if (plain_scheme_of(p->db) == PLAIN_EXPLODED) {

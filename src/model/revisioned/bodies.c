@@ -594,7 +594,7 @@ ahead_make_items(struct rev_ahead *a, size_t n, struct rev_ahead_item ***ret_ord
 		rev_key_rev(&key, a->db, REV_SUBSPACE_DOCUMENTS, w->id, w->deleted, w->rev);
 		TRY(catalog_key_status(&key));
 		item->want = w;
-		item->key = arena_dup(a->arena, buf_str(&key));
+		item->key = buf_dup(&key, a->arena);
 		if (!item->key.ptr)
 			return STATUS_LIMIT;
 		(*ret_order)[i] = item;

@@ -84,7 +84,7 @@ rev_index_source(const struct catalog_db *db, struct str id, const struct rev_do
 		return STATUS_OK;
 	rev_id_write(doc->rev, &text);
 	TRY(buf_status(&text));
-	ret->rev = arena_dup(arena, buf_str(&text));
+	ret->rev = buf_dup(&text, arena);
 	return ret->rev.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

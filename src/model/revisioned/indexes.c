@@ -240,7 +240,7 @@ change_name_rev(struct rev_writer *w, struct rev_id rev, struct index_source *so
 		return STATUS_OK;
 	rev_id_write(rev, &text);
 	TRY(buf_status(&text));
-	source->rev = arena_dup(w->arena, buf_str(&text));
+	source->rev = buf_dup(&text, w->arena);
 	return source->rev.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

@@ -333,7 +333,7 @@ merge_add_row(struct rev_writer *w, struct rev_merge *m, size_t i, const struct 
 	to->rows[to->count] = (struct rev_branch_record){
 		.rev = head->rev,
 		.deleted = edit->deleted,
-		.ancestors = arena_dup(w->arena, buf_str(&w->ancestors)),
+		.ancestors = buf_dup(&w->ancestors, w->arena),
 	};
 	if (!to->rows[to->count].ancestors.ptr)
 		return STATUS_LIMIT;

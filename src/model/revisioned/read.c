@@ -230,7 +230,7 @@ static enum status
 doc_place_copy_key(const struct buf *key, struct arena *arena, struct str *ret)
 {
 	TRY(catalog_key_status(key));
-	*ret = arena_dup(arena, buf_str(key));
+	*ret = buf_dup(key, arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

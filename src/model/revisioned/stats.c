@@ -65,7 +65,7 @@ rev_db_watch_key(const struct catalog_db *db, struct arena *arena, struct str *r
 
 	rev_key_named(&key, db, REV_SUBSPACE_STATS, REV_STAT_CHANGED);
 	TRY(catalog_key_status(&key));
-	copy = arena_dup(arena, buf_str(&key));
+	copy = buf_dup(&key, arena);
 	if (!copy.ptr)
 		return STATUS_LIMIT;
 	*ret = copy;

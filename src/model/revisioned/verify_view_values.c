@@ -34,7 +34,7 @@ values_try_design(struct verify_view_values *values, struct str id, struct rev_i
 	TRY(rev_doc_read_head(v->tx, v->db, id, rev, false, values->design_arena, &doc));
 	buf_append_byte(&text, '{');
 	TRY(rev_body_write(&doc, false, &text));
-	kept = arena_dup(values->design_arena, buf_str(&text));
+	kept = buf_dup(&text, values->design_arena);
 	if (!kept.ptr)
 		return STATUS_LIMIT;
 	TRY(view_design_parse(kept, values->group->partitioned, values->design_arena,

@@ -138,7 +138,7 @@ texts_write(struct kv_tx *tx, const struct catalog_db *db, const struct view_doc
 			status = text_write(&t, &text);
 		if (status != STATUS_OK)
 			break;
-		view->json = arena_dup(arena, buf_str(&text));
+		view->json = buf_dup(&text, arena);
 		bytes += text.len;
 		if (!view->json.ptr)
 			status = STATUS_LIMIT;

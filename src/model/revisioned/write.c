@@ -313,7 +313,7 @@ update_decide(struct rev_writer *w, struct pending_edit *p, const struct rev_upd
 	p->update.count = u->count;
 	p->update.index = index;
 	TRY(buf_status(&w->ancestors));
-	p->ancestors = arena_dup(w->arena, buf_str(&w->ancestors));
+	p->ancestors = buf_dup(&w->ancestors, w->arena);
 	if (!p->ancestors.ptr)
 		return STATUS_LIMIT;
 	p->plan = PLAN_SETTLE;

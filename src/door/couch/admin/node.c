@@ -239,7 +239,7 @@ node_setting_path(const struct settings_call *c)
 	buf_append_str(&path, c->change.section);
 	buf_append_byte(&path, '/');
 	buf_append_str(&path, c->change.name);
-	return arena_dup(c->r->arena, buf_str(&path));
+	return buf_dup(&path, c->r->arena);
 }
 
 static enum status

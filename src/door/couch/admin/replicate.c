@@ -82,7 +82,7 @@ replicate_reply_result(struct couch_req *r, const struct replicator_wait *w)
 	buf_append_cstr(&out, "{\"ok\":true");
 	if (w->answer.len) {
 		buf_append_byte(&out, ',');
-		buf_append_str(&out, buf_str(&w->answer));
+		buf_append_buf(&out, &w->answer);
 	}
 	buf_append_byte(&out, '}');
 	return couch_reply(r, 200, &out);
@@ -413,7 +413,7 @@ scheduler_jobs(struct couch_req *r)
 			    &total));
 	buf_printf(&out, "{\"total_rows\":%llu,\"offset\":%llu,\"jobs\":[",
 		   (unsigned long long)total, (unsigned long long)(skip < total ? skip : total));
-	buf_append_str(&out, buf_str(&jobs));
+	buf_append_buf(&out, &jobs);
 	buf_append_cstr(&out, "]}");
 	return couch_reply(r, 200, &out);
 }
@@ -441,7 +441,7 @@ scheduler_docs(struct couch_req *r)
 	buf_printf(&out, "{\"total_rows\":%llu,\"offset\":%llu,\"docs\":[",
 		   (unsigned long long)total,
 		   (unsigned long long)(query.skip < total ? query.skip : total));
-	buf_append_str(&out, buf_str(&docs));
+	buf_append_buf(&out, &docs);
 	buf_append_cstr(&out, "]}");
 	return couch_reply(r, 200, &out);
 }

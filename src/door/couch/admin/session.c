@@ -219,7 +219,7 @@ session_set_cookie(struct couch_req *r, struct str name)
 	buf_printf(&text, "AuthSession=%.*s; Version=1", STR_ARG(cookie));
 	session_write_attributes(r, &text);
 	TRY(buf_status(&text));
-	header = arena_dup(r->arena, buf_str(&text));
+	header = buf_dup(&text, r->arena);
 	if (!header.ptr)
 		return STATUS_NOMEM;
 	http_add_header(r->x, STR("Set-Cookie"), header);

@@ -350,7 +350,7 @@ stats_write(struct buf *out, bool all)
 		for (size_t n = shared; row->path[n]; n++)
 			buf_printf(out,
 				   n + 1 < stats_depth(row) ? "\"%s\":{" : "\"%s\":", row->path[n]);
-		buf_append_str(out, buf_str(&value));
+		buf_append_buf(out, &value);
 		last = row;
 	}
 	for (size_t n = last ? stats_depth(last) : 1; n > 0; n--)

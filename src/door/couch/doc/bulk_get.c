@@ -378,7 +378,7 @@ bulk_get_send_item(struct bulk_get *b, const struct wanted *w, const struct item
 		buf_append_cstr(out, ",\"docs\":[");
 	}
 	TRY(couch_holes_append(&b->stream.holes, &item->holes, out->len));
-	buf_append_str(out, buf_str(&item->text));
+	buf_append_buf(out, &item->text);
 	if (!b->boundary.ptr)
 		buf_append_cstr(out, "]}");
 	return couch_stream_push(&b->stream, false);

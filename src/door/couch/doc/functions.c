@@ -31,7 +31,7 @@ couch_function_version(const struct catalog_db *db, struct str id, struct str te
 		   (unsigned long long)hash_keyed(1, text),
 		   (unsigned long long)hash_keyed(2, text));
 	TRY(buf_status(&key));
-	ret->key = arena_dup(arena, buf_str(&key));
+	ret->key = buf_dup(&key, arena);
 	ret->name = arena_printf(arena, "%.*s/%.*s", STR_ARG(db->name), STR_ARG(id));
 	ret->text = text;
 	return ret->key.ptr && ret->name.ptr ? STATUS_OK : STATUS_LIMIT;

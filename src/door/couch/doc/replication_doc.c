@@ -56,7 +56,7 @@ replication_doc_add_owner(struct couch_req *r, struct str id, const struct said 
 	json_write_str(&text, r->user.name);
 	buf_append_byte(&text, '}');
 	TRY(buf_status(&text));
-	whole = arena_dup(r->arena, buf_str(&text));
+	whole = buf_dup(&text, r->arena);
 	return whole.ptr ? couch_doc_again(r, whole, id, doc, fail) : STATUS_LIMIT;
 }
 

@@ -150,7 +150,7 @@ response_take_base64(struct couch_req *r, const struct json_value *value, struct
 	if (value->kind != JSON_STRING ||
 	    base64_decode(&raw, value->string, BASE64_STANDARD) != STATUS_OK)
 		return response_refuse(r, "base64", STR(""));
-	ret->body = arena_dup(r->arena, buf_str(&raw));
+	ret->body = buf_dup(&raw, r->arena);
 	ret->type = "application/binary";
 	return ret->body.ptr ? STATUS_OK : STATUS_LIMIT;
 }
@@ -265,7 +265,7 @@ update_tell_written(struct couch_req *r, struct rev_id rev, struct str id)
 	struct str kept;
 
 	rev_id_write(rev, &text);
-	kept = arena_dup(r->arena, buf_str(&text));
+	kept = buf_dup(&text, r->arena);
 	buf_clear(&text);
 	http_escape(&text, id);
 	TRY(buf_status(&text));

@@ -32,6 +32,6 @@ look_param_next(struct couch_req *r, struct str *ret)
 	if (base64_decode(&key, text, BASE64_URL) != STATUS_OK)
 		return couch_fail_set(&r->fail, COUCH_ERROR_BAD_REQUEST,
 				      "`after` must be what `next` of an answer was.");
-	*ret = arena_dup(r->arena, buf_str(&key));
+	*ret = buf_dup(&key, r->arena);
 	return ret->ptr ? STATUS_OK : STATUS_NOMEM;
 }

@@ -132,8 +132,8 @@ groups_new(struct find_groups *g, const struct leaf_value *values, struct group 
 	TRY(buf_status(&g->text));
 	if (!group)
 		return groups_refuse_bytes(g);
-	group->key = arena_dup(g->arena, buf_str(&g->key));
-	group->shown = arena_dup(g->arena, buf_str(&g->text));
+	group->key = buf_dup(&g->key, g->arena);
+	group->shown = buf_dup(&g->text, g->arena);
 	group->states = arena_zalloc(g->arena, (functions + 1) * sizeof(*group->states));
 	if (!group->key.ptr || !group->shown.ptr || !group->states)
 		return groups_refuse_bytes(g);

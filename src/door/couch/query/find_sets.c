@@ -167,7 +167,7 @@ point_narrow(struct gathering *g, const struct index_range *range, struct index_
 	buf_append_byte(&texts, TUPLE_CODE_STRING);
 	TRY(catalog_key_status(&texts));
 	ret[0] = ret[1] = *range;
-	ret[0].end = arena_dup(g->arena, buf_str(&texts));
+	ret[0].end = buf_dup(&texts, g->arena);
 	ret[1].begin = ret[0].end;
 	if (!ret[0].end.ptr)
 		return STATUS_LIMIT;

@@ -394,9 +394,9 @@ couch_index_bulk_delete(struct couch_req *r)
 			       sizeof(bulk_members) / sizeof(bulk_members[0]), &b));
 	TRY(bulk_remove_all(r, &b, &success, &fail));
 	buf_append_cstr(&out, "{\"success\":[");
-	buf_append_str(&out, buf_str(&success));
+	buf_append_buf(&out, &success);
 	buf_append_cstr(&out, "],\"fail\":[");
-	buf_append_str(&out, buf_str(&fail));
+	buf_append_buf(&out, &fail);
 	buf_append_cstr(&out, "]}");
 	return couch_reply(r, 200, &out);
 }

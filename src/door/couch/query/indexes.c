@@ -55,7 +55,7 @@ indexes_add_design(struct reading *reading, struct kv_tx *tx, const struct rev_e
 	TRY(query_indexes_add(r, entry->id, buf_str(&text), partitioned, &found));
 	if (found.count == 0)
 		return STATUS_OK;
-	kept = arena_dup(reading->to.arena, buf_str(&text));
+	kept = buf_dup(&text, reading->to.arena);
 	id = arena_dup(reading->to.arena, entry->id);
 	if (!kept.ptr || !id.ptr)
 		return STATUS_LIMIT;

@@ -101,7 +101,7 @@ couch_fail_function(struct couch_fail *f, struct str name, struct str reason, st
 		f->reason = arena_dup(arena, value.text);
 	} else {
 		quote_json(&quoted, reason);
-		f->reason = arena_dup(arena, buf_str(&quoted));
+		f->reason = buf_dup(&quoted, arena);
 	}
 	if (!f->reason.ptr || buf_status(&quoted) != STATUS_OK)
 		f->reason = STR("null");

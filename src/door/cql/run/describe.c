@@ -471,7 +471,7 @@ describe_run(struct run *run)
 		metadata_put_rows(run->r->out, run->r->header.version, &result, false,
 				  (struct str){ 0 });
 		frame_put_i32(run->r->out, d.count);
-		buf_append_str(run->r->out, buf_str(&d.rows));
+		buf_append_buf(run->r->out, &d.rows);
 	}
 	buf_release(&d.rows);
 	return status;

@@ -247,7 +247,7 @@ member_take(struct lane_member *m)
 			       "to this partition");
 	assert(m->outcome == LANE_DONE);
 	if (m->status == STATUS_OK)
-		buf_append_str(r->out, buf_str(&m->answer));
+		buf_append_buf(r->out, &m->answer);
 	return m->status;
 }
 

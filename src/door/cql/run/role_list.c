@@ -256,7 +256,7 @@ role_list_run(struct cql_request *r, const struct cql_statement *s, struct str k
 	status = kv_run_read(r->door->config.store, listing_body, &l, &r->err);
 	if (status == STATUS_OK) {
 		put_columns(&l);
-		buf_append_str(r->out, buf_str(&l.rows));
+		buf_append_buf(r->out, &l.rows);
 	}
 	buf_release(&l.rows);
 	return status;

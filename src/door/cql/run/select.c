@@ -584,7 +584,7 @@ answer_take_rows(struct buf *out, struct buf *rows)
 	struct buf before = *out;
 
 	if (rows->len < MOVED_BYTES || buf_status(out) != STATUS_OK || !buf_reserve(rows, head)) {
-		buf_append_str(out, buf_str(rows));
+		buf_append_buf(out, rows);
 		return;
 	}
 	assert(out->part == rows->part && out->max_bytes == rows->max_bytes);

@@ -149,6 +149,6 @@ cql_body_pack(enum cql_compressor by, struct buf *out, size_t from)
 		big_endian_put_32(packed.ptr, (uint32_t)c.in.len);
 	packed.len = before + c.out_len;
 	out->len = body;
-	buf_append_str(out, buf_str(&packed)); /* shorter than what was there: it fits */
+	buf_append_buf(out, &packed); /* shorter than what was there: it fits */
 	frame_set_flags(out, from, (uint8_t)out->ptr[from + 1] | FRAME_COMPRESSED);
 }

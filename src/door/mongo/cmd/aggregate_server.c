@@ -146,7 +146,7 @@ source_of(struct buf *out, struct arena *arena, enum status status, struct mql_s
 
 	if (status == STATUS_OK)
 		status = buf_status(out);
-	array = arena_dup(arena, buf_str(out));
+	array = buf_dup(out, arena);
 	buf_release(out);
 	TRY(status);
 	return array.ptr ? mql_source_of_array(array, ret) : STATUS_LIMIT;

@@ -173,7 +173,7 @@ mongo_aggregate_stats(struct call *c, struct str ns, struct arena *arena, struct
 {
 	struct stats s = { .scale = 1, .document = BUF_INIT_OF(STATS_BYTES, arena_part(c->arena)) };
 	enum status status = stats_run(c, &s, ns, spec, now_ms);
-	struct str array = arena_dup(arena, buf_str(&s.document));
+	struct str array = buf_dup(&s.document, arena);
 
 	buf_release(&s.document);
 	TRY(status);

@@ -209,7 +209,7 @@ page_keep_id(struct page *p, struct str doc, const struct bson_value *id, struct
 		bson_put_elements(&b, doc);
 		bson_end(&b);
 		TRY(buf_status(&made));
-		*ret = arena_dup(p->call->arena, buf_str(&made));
+		*ret = buf_dup(&made, p->call->arena);
 		return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 	}
 	if (bson_equals(&now, id))

@@ -591,8 +591,7 @@ change_describe(struct change *ch, const struct mql_updated *u, const struct dif
 	mql_finder_fini(&finder);
 	TRY(status);
 	/* Longer ones are left out of the event. */
-	*ret = !fits || made.len > PLAIN_DETAIL_BYTES ? STR("")
-						      : arena_dup(ch->call->arena, buf_str(&made));
+	*ret = !fits || made.len > PLAIN_DETAIL_BYTES ? STR("") : buf_dup(&made, ch->call->arena);
 	return ret->ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

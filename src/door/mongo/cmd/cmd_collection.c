@@ -66,7 +66,7 @@ create_options(struct call *c, const struct one *o, struct str *ret)
 	clustered_put(&o->clustered, &b);
 	bson_end(&b);
 	TRY(buf_status(&made));
-	first = arena_dup(c->arena, buf_str(&made));
+	first = buf_dup(&made, c->arena);
 	return first.ptr ? validate_options(c, first, &o->validate, ret) : STATUS_LIMIT;
 }
 

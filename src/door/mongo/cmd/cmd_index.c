@@ -603,7 +603,7 @@ list_one(struct listing *l, const struct index_def *def)
 		bson_end(&b);
 	bson_end(&b);
 	TRY(buf_status(&row));
-	l->rows[l->count] = arena_dup(l->data.call->arena, buf_str(&row));
+	l->rows[l->count] = buf_dup(&row, l->data.call->arena);
 	return l->rows[l->count++].ptr ? STATUS_OK : STATUS_LIMIT;
 }
 

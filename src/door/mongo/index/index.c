@@ -609,7 +609,7 @@ keep_duplicate(struct call *c, const struct plain_refused *refused, const struct
 		index_put_duplicate_id(&b, id);
 	bson_end(&b);
 	if (buf_status(&made) == STATUS_OK)
-		c->duplicate = arena_dup(c->arena, buf_str(&made));
+		c->duplicate = buf_dup(&made, c->arena);
 	buf_release(&made);
 }
 

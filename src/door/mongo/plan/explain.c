@@ -41,7 +41,7 @@ explain_end(struct explain_tree *t)
 
 	bson_end(&t->b);
 	TRY(buf_status(&t->out));
-	*s = (struct explain_stage){ .fixed = arena_dup(t->call->arena, buf_str(&t->out)) };
+	*s = (struct explain_stage){ .fixed = buf_dup(&t->out, t->call->arena) };
 	t->count++;
 	return s->fixed.ptr ? STATUS_OK : STATUS_LIMIT;
 }
@@ -111,9 +111,9 @@ put_interval(struct explain_tree *t, const struct bson_texts *texts, const struc
 		buf_append_cstr(&to, "MaxKey");
 	}
 	buf_append_byte(&text, (reverse ? high_open : low_open) ? '(' : '[');
-	buf_append_str(&text, buf_str(reverse ? &to : &from));
+	buf_append_buf(&text, reverse ? &to : &from);
 	buf_append_cstr(&text, ", ");
-	buf_append_str(&text, buf_str(reverse ? &from : &to));
+	buf_append_buf(&text, reverse ? &from : &to);
 	buf_append_byte(&text, (reverse ? low_open : high_open) ? ')' : ']');
 	bson_put_string(&t->b, STR(""), buf_str(&text));
 }

@@ -286,7 +286,7 @@ jump_passed(struct plan_walk *w)
 {
 	AUTO(buf_release) struct buf after = BUF_SHORT(KV_LIMIT_KEY_BYTES + 1);
 
-	buf_append_str(&after, buf_str(&w->passed));
+	buf_append_buf(&after, &w->passed);
 	buf_append_byte(&after, (char)0xff);
 	TRY(buf_status(&after));
 	w->passes = 0;
@@ -494,7 +494,7 @@ ask_points(struct plan_walk *w)
 
 		buf_clear(&key);
 		TRY(plain_index_id(point_at(w, w->at + w->row_count), &key, w->p->err));
-		*row = (struct plan_row){ .id_key = arena_dup(w->arena, buf_str(&key)) };
+		*row = (struct plan_row){ .id_key = buf_dup(&key, w->arena) };
 		if (!row->id_key.ptr)
 			return STATUS_LIMIT;
 		w->row_count++;

@@ -199,7 +199,7 @@ data_drop_target(struct call *c, struct kv_tx *tx, struct str to, unsigned *even
 	bson_end(&b);
 	catalog_db_unref(db);
 	TRY(buf_status(&made));
-	*ret = arena_dup(c->arena, buf_str(&made));
+	*ret = buf_dup(&made, c->arena);
 	return ret->ptr ? data_drop(c, tx, to, false, events) : STATUS_LIMIT;
 }
 

@@ -107,7 +107,7 @@ take_hit(struct call *c, enum fail_kind kind, struct str *ret)
 		} else if (f->times) {
 			f->times -= f->times > 0;
 			f->entered++;
-			*ret = arena_dup(c->arena, buf_str(&f->data));
+			*ret = buf_dup(&f->data, c->arena);
 			status = ret->ptr ? STATUS_OK : STATUS_LIMIT;
 		}
 	}

@@ -239,7 +239,7 @@ sessions_sweep_body(struct kv_tx *tx, void *arg)
 	session_key_root(&end);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	if (s->place->len)
-		buf_append_str(&begin, buf_str(s->place));
+		buf_append_buf(&begin, s->place);
 	else
 		session_key_root(&begin);
 	TRY(catalog_key_status(&begin));

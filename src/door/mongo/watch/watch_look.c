@@ -125,7 +125,7 @@ look_add_gone(struct look *l, struct kv_tx *tx, const struct plain_notice *n)
 	db->number = n->number;
 	db->kind = &plain_kind;
 	db->incarnation = l->incarnation;
-	db->prefix = arena_dup(arena, buf_str(&prefix));
+	db->prefix = buf_dup(&prefix, arena);
 	memcpy(db->uuid, n->uuid, sizeof(db->uuid));
 	if (!db->prefix.ptr)
 		return STATUS_LIMIT;

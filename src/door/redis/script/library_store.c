@@ -391,7 +391,7 @@ library_put(const struct libraries *to, const struct library *lib)
 	TRY(functions_put(to, lib));
 	record_put(lib, &record);
 	TRY(buf_status(&record));
-	member.value = arena_dup(to->arena, buf_str(&record));
+	member.value = buf_dup(&record, to->arena);
 	if (!member.value.ptr)
 		return STATUS_LIMIT;
 	TRY(open_item_to_write(to, LIBRARIES, &item));

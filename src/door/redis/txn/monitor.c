@@ -107,7 +107,7 @@ monitor_show(struct redis *r, const struct client *c, unsigned db, const struct 
 	if (r->monitors && buf_status(&line) == STATUS_OK)
 		shown = push_new(r->monitors->part, line.len, false);
 	if (shown)
-		buf_append_str(&shown->bytes, buf_str(&line));
+		buf_append_buf(&shown->bytes, &line);
 	/* Without memory they miss a command, are closed, and so know it. */
 	for (struct client *one = r->monitors; one; one = one->next_monitor)
 		client_push(one, shown);

@@ -449,7 +449,7 @@ rows_groups_free(struct groups *g)
 static void
 group_put(struct groups *g, struct buf *out)
 {
-	buf_append_str(out, buf_str(&g->key));
+	buf_append_buf(out, &g->key);
 	/* A value as the others are: a client reads a group as it reads a row. */
 	rows_put_u32(out, sizeof(g->sums->rows));
 	rows_sums_put(g->sums, out);

@@ -160,7 +160,7 @@ names_read_page(struct timed_item *item, struct timed_ends *e, size_t room, uint
 	}
 	TRY(buf_status(&text));
 	arena_reset(item->arena, mark);
-	names = arena_dup(item->arena, buf_str(&text));
+	names = buf_dup(&text, item->arena);
 	if (!names.ptr)
 		return STATUS_LIMIT;
 	e->bytes += names.len;

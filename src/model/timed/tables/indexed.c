@@ -205,7 +205,7 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	if (status == STATUS_OK)
 		status = index_marks_finish(&v.marks, buf_str(&v.id));
 	if (status == STATUS_OK) {
-		ret->last = arena_dup(arena, buf_str(&v.id));
+		ret->last = buf_dup(&v.id, arena);
 		if (!ret->last.ptr)
 			status = STATUS_LIMIT;
 	}
