@@ -668,7 +668,7 @@ files_that_cannot_be_read_are_told_apart(void **state)
 			assert_ok(raw_read(t->fd, "large", at, bytes, &len, &err));
 			assert_int_equal(len, wanted < there ? wanted : there);
 			if (len)
-				assert_memory_equal(bytes, "abcdef" + at, len);
+				assert_memory_equal(bytes, &"abcdef"[at], len);
 			if (len < sizeof(bytes))
 				assert_int_equal(bytes[len], '!');
 		}

@@ -411,7 +411,7 @@ a_value_that_fits_is_written_in_its_place(void **state)
 	keep(r, "key", "12345", 10);
 	bytes = recent_stats(r).bytes;
 	for (size_t len = 0; len <= 5; len++) {
-		const char *value = "67890" + 5 - len;
+		const char *value = &"67890"[5 - len];
 
 		written(r, "key", value, version);
 		assert_string_equal(found(r, "key", version++), value);

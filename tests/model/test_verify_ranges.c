@@ -100,6 +100,7 @@ ranges_beside_a_writer_find_nothing(void **state)
 /* ---- Ranges that are read again ---- */
 
 enum {
+	SCRATCH_BYTES = 64 * 1024,
 	AGAIN_TIMES = 3,
 	AGAIN_FINDINGS = 5,
 };
@@ -148,8 +149,10 @@ findings_of_a_range_that_is_read_again_are_told_once(void **state)
 	const struct catalog_verify_options options = { .found = count_told,
 							.arg = &r,
 							.ranges = true };
-	struct catalog_verify v = { .options = &options, .db = f->db };
+	struct arena *scratch = arena_new(SCRATCH_BYTES);
+	struct catalog_verify v = { .options = &options, .db = f->db, .scratch = scratch };
 
+	assert_non_null(scratch);
 	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &v.tx), STATUS_OK);
 	assert_int_equal(catalog_verify_ranges(&v, find_and_fail, &r), STATUS_OK);
 	kv_tx_free(v.tx);
@@ -157,6 +160,7 @@ findings_of_a_range_that_is_read_again_are_told_once(void **state)
 	assert_int_equal(r.told, AGAIN_FINDINGS);
 	assert_int_equal(r.told_before_the_end, 0);
 	assert_int_equal(v.sum.findings, AGAIN_FINDINGS);
+	arena_free(scratch);
 }
 
 int
