@@ -26,10 +26,8 @@ enum {
 	BYTES_END = 10,        /* and at its end */
 	FOREIGN_ELEMENT = 200, /* that no key has at its end */
 	PAIRS_MOST = 1000,
-	ARENA_STEP = 16,  /* by which memory grows from run to run */
-	ARENA_SHARE = 64, /* or by such a part of itself */
-	/* The distance of two allocations that fail is such a part of their number. */
-	ALLOCATIONS_SHARE = 64,
+	ARENA_STEP = 16,            /* by which memory grows from run to run */
+	ARENA_SHARE = 64,           /* or by such a part of itself */
 	RAND_OF_RUNS = 1000 * 1000, /* so many times nobody asks while a store is filled */
 };
 
@@ -225,15 +223,15 @@ probe_memory(struct probing *g)
 }
 
 /*
- * Each allocation of the system in turn, and of many the later ones at growing distances. The
- * operation ends for want of memory, or it does all that it does with it.
+ * Each allocation of the system in turn: the operation ends for want of memory, or it does all that
+ * it does with it.
  */
 static void
 probe_allocations(struct probing *g)
 {
 	const char *before = "; despite allocation";
 
-	for (g->failing = 1;; g->failing += 1 + g->failing / ALLOCATIONS_SHARE) {
+	for (g->failing = 1;; g->failing++) {
 		enum status status = probing_run(g, ARENA_BYTES);
 
 		if (!g->failed)

@@ -287,9 +287,11 @@ plain_notices_verify(struct catalog_verify *v, struct tuple_reader key, const st
 		if (pair->value.len != KV_VERSIONSTAMP_BYTES)
 			catalog_verify_found(v, CATALOG_FINDING_VALUE, pair->key,
 					     "not a versionstamp");
-	} else if (arena) {
+	} else if (!arena) {
+		v->starved = true;
+	} else {
 		status = notice_read(pair, arena, &notice, &err);
-		if (status != STATUS_OK)
+		if (!catalog_verify_parsed_in(v, status, arena))
 			catalog_verify_unreadable(v, status, &err, pair->key, "not a notice");
 	}
 	arena_free(arena);

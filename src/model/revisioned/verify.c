@@ -203,6 +203,7 @@ verify_spaces(struct catalog_verify *v)
 	enum status status;
 
 	buf_append_str(&at, v->db->prefix);
+	TRY(catalog_key_status(&at));
 	TRY(tuple_prefix_end(v->db->prefix, &end));
 	while ((status = catalog_verify_first_key(v, buf_str(&at), buf_str(&end), &key)) ==
 	       STATUS_OK) {

@@ -38,7 +38,7 @@ place_is_good(struct catalog_verify *v, uint64_t part, struct str rest)
 	buf_append(&row, rest.ptr, len);
 	tuple_put_bytes(&row, STR(""));
 	r = tuple_reader(str_skip(rest, len));
-	return len && buf_status(&row) == STATUS_OK &&
+	return len && catalog_verify_parsed(v, buf_status(&row)) &&
 	       table_place_row(schema, buf_str(&row), v->scratch, &place, &len) == STATUS_OK &&
 	       tuple_next_u64(&r, &number) == STATUS_OK && !r.rest.len;
 }
