@@ -9,10 +9,10 @@
  * The operation's status. How many of its reads conflict with a change, and how many read and write
  * conflict ranges it adds. `despite`: failures that it does not hand on: of the fourth call, and
  * what it returned then; of its memory (`arena`), and the statuses that it returned; of the seventh
- * allocation of the system (`allocation 7=ok`), which those of arenas are then, too. Without such a
- * part each failing call ends the operation with that call's own status, full memory with
- * STATUS_LIMIT, and a failed allocation with STATUS_NOMEM or STATUS_LIMIT, or it changes nothing of
- * what the operation does.
+ * allocation (`allocation 7=ok`), where each one that an arena serves counts, too. Without such a
+ * part each failing call ends the operation with that call's own status, and full memory ends it
+ * with STATUS_LIMIT. A failed allocation ends it with STATUS_NOMEM or STATUS_LIMIT, or changes
+ * nothing of what it does.
  *
  * Then the values that it reads. Left of the slash each is cut, at every length from 0 on; on the
  * right each of its bytes is inverted. A letter stands for all neighbours with the same outcome: O

@@ -169,7 +169,7 @@ struct budget_part {
 	size_t read_bytes;    /* of taken_bytes: a turn to read, until budget_settle() */
 	size_t output_bytes;  /* of used_bytes: output */
 	size_t lasting_bytes; /* counted in the budget's `lasting_bytes` */
-	size_t most_bytes;    /* that the part may use, and twice what it may ask for; 0: any */
+	size_t most_bytes;    /* that it may use; at most half of it by budget_ask(); 0: any */
 	bool entered;         /* counted in the budget's `parts` */
 	bool lasts;           /* it may take as long as its client likes; nothing is free for it */
 	bool admitted;        /* there was room for it to last: budget_ask_to_last() */

@@ -44,8 +44,8 @@ struct catalog_verify {
 	struct buf value;      /* what should be there */
 
 	/*
-	 * There was no memory to parse a pair, which may be good: the check tells nothing more, and
-	 * is STATUS_NOMEM in the end.
+	 * There was no memory to parse a pair, which may be a good one. From then on no finding is
+	 * reported, and the check ends with STATUS_NOMEM.
 	 */
 	bool starved;
 	enum status failed; /* of a read by the check of a pair of the root, which ends the walk */
@@ -55,12 +55,12 @@ struct catalog_verify {
 };
 
 /*
- * What a parser has returned; false: the pair is not good, which the caller tells. Where there was
- * no memory for it, that is then not told.
+ * Looks at what a parser has returned. True if it has read the pair. Otherwise the caller reports a
+ * finding; if the parser had no memory, this sets `starved`, and the finding is left out.
  */
 MUST_USE bool catalog_verify_parsed(struct catalog_verify *v, enum status status);
 
-/* The same of a parser that has had another arena than `scratch`, and may have found it empty. */
+/* The same of a parser that used this arena in place of `scratch`, for which memory may lack. */
 MUST_USE bool catalog_verify_parsed_in(struct catalog_verify *v, enum status status,
 				       const struct arena *arena);
 

@@ -108,7 +108,7 @@ MUST_USE enum status net_memory_append(struct net_session *s, struct buf *b, str
 
 /*
  * Explains in `err` that one of the functions above has failed: with the name of the limit, which
- * may be that of peers whom nobody knows (net_stream_set_stranger()), and its value. Counts the
+ * may be that of strangers (net_stream_set_stranger()), and its value. Counts the
  * refusal. Returns STATUS_LIMIT.
  */
 enum status net_memory_refuse(const struct net_session *s, struct err *err);

@@ -120,9 +120,9 @@ bool net_stream_has_input(const struct net_stream *s);
 bool net_stream_is_lost(const struct net_stream *s);
 
 /*
- * Says whether nobody knows the peer, as is so at first: then the connection's part of the memory
- * is limited to NET_STRANGER_BYTES. Called by serve/visit.h alone, when somebody logs in or has
- * gone.
+ * Says whether the peer is a stranger, which it is until somebody has logged in. A stranger's
+ * connection may use no more than NET_STRANGER_BYTES of memory. Only serve/visit.c calls this: when
+ * somebody logs in, and when that person is gone.
  */
 void net_stream_set_stranger(struct net_stream *s, bool is_stranger);
 

@@ -4,9 +4,9 @@
  *
  * A door gives its struct visit_rules with its list of connections: what it makes of a person's
  * roles, and nothing else. Whoever is removed, or gets other roles or another password, is treated
- * so at the next command, since a command is admitted by visit_admit() or visit_admit_beside(),
- * which look the person up when people have changed (access/follow.h): one load while they have
- * not. ops_begin() asserts that its operation was admitted.
+ * so at the next command: visit_admit() looks the person up when people have changed
+ * (access/follow.h), which costs one load while they have not, and ops_begin() asserts that its
+ * operation was admitted.
  *
  * Operations beside the entry's own (serve/beside.h) use the person without a lock. So the person
  * is looked up only while there are none, and none begins before the person is current.
@@ -146,10 +146,9 @@ void visit_may(struct clients_entry *e, enum status (*ask)(void *arg), void *arg
 
 /*
  * Between two looks at what others do; a wait_asking() (loop/asking.h) looks at the person by
- * itself. Fails as wanted_check_waiting() does for the entry's
- * operation; with STATUS_CANCELLED also if the connection ends with its person; and if the person
- * has no right any more to what the operation waits for, as visit_may() says, by default with
- * STATUS_UNAUTHORIZED.
+ * itself. Fails as wanted_check_waiting() does for the entry's operation; with STATUS_CANCELLED
+ * also if the connection ends with its person; and if the person has no right any more to what the
+ * operation waits for, as visit_may() says, by default with STATUS_UNAUTHORIZED.
  */
 MUST_USE enum status visit_check_waiting(struct clients_entry *e);
 

@@ -43,7 +43,6 @@ static bool
 document_id(struct index_verify_on *on, struct str tail, struct str *ret)
 {
 	struct tuple_reader r = tuple_reader(tail);
-
 	enum status status = catalog_next_text(&r, TUPLE_BYTES, on->arena, true, ret);
 
 	return catalog_verify_parsed_in(on->v, status, on->arena) && !r.rest.len;

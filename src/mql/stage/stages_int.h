@@ -144,9 +144,9 @@ mql_stage_env(const struct mql_stage_run *r, struct str doc)
 }
 
 /*
- * True if the system had no memory for an allocation of this stage, which is another failure than
- * the stage's own limit. `keep` is the arena that holds the stage's documents; the one that it
- * computes with is looked at, too.
+ * True if an allocation of this stage has failed because the system had no memory, and not because
+ * the stage has reached its own limit. Looks at `keep`, the arena with the stage's documents, and
+ * at the arena in which the stage computes.
  */
 static inline bool
 mql_stage_is_starved(const struct mql_stage_run *r, const struct arena *keep)

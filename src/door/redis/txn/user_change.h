@@ -37,7 +37,7 @@ MUST_USE enum status user_may_be_removed(struct redis *r, struct str name, struc
 
 /*
  * Between two users that one command removes: STATUS_CANCELLED if it has been ended, its client has
- * left or its person is gone. Each of them is a unit of work (loop/step.h).
+ * left or its person is gone. Each user is a unit of work (loop/step.h).
  */
 MUST_USE enum status user_change_goes_on(struct client *c);
 
