@@ -168,16 +168,6 @@ job_fail(struct job *j, const struct run_end *how)
 		verdict_note_end(j->replicator, j, how->err.text);
 }
 
-static void
-job_end_waits(struct job *j)
-{
-	struct err err = { 0 };
-
-	(void)err_set(&err, STATUS_CANCELLED, "the replication was cancelled");
-	waits_end_all(&j->waits, STATUS_CANCELLED, &err, STR(""));
-	waits_end_all(&j->leave_waits, STATUS_OK, NULL, STR(""));
-}
-
 static const char *const run_ends[] = { "completed", "stopped", "crashed", "refused" };
 
 METRIC_COUNTERS(runs_ended, "frond_replication_runs_total", METRIC_NUMBER,
@@ -244,8 +234,7 @@ job_handle_event(struct job *j, enum job_event event, struct run_end *how)
 	case JOB_FAIL:
 		job_fail(j, how);
 		break;
-	case JOB_REMOVE:
-		job_end_waits(j);
+	case JOB_REMOVE: /* by the sweep */
 		break;
 	}
 }
@@ -297,6 +286,16 @@ job_begin_again(struct replicator *r, struct job *gone, struct replicator_wait *
 }
 
 static void
+job_end_waits(struct job *j)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, STATUS_CANCELLED, "the replication was cancelled");
+	waits_end_all(&j->waits, STATUS_CANCELLED, &err, STR(""));
+	waits_end_all(&j->leave_waits, STATUS_OK, NULL, STR(""));
+}
+
+static void
 schedule_sweep(struct replicator *r)
 {
 	struct job *next;
@@ -312,6 +311,8 @@ schedule_sweep(struct replicator *r)
 			job_handle_event(j, JOB_RESTED, NULL);
 		if (j->state == JOB_GONE) {
 			job_table_remove(r, j);
+			/* Not before: who has an answer neither finds the job nor joins it. */
+			job_end_waits(j);
 			if (!r->stopping)
 				docs_start_successor(r, j);
 			event_set(&r->leases_bell);

@@ -38,7 +38,7 @@ enum job_action {
 	JOB_BACK_OFF, /* rest, the longer the more often it has crashed in a row */
 	JOB_COMPLETE, /* answer the requests that wait, store the end in the document */
 	JOB_FAIL,     /* likewise, as a failure */
-	JOB_REMOVE,
+	JOB_REMOVE,   /* and then answer the requests that wait */
 };
 
 struct job_step {

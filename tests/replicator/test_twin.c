@@ -396,6 +396,55 @@ a_job_that_crashes_rests_longer_each_time(void **state)
 	twin_run_seeds(play_rests, SEEDS / 3);
 }
 
+/* ---- Who has cancelled a job finds it no more ---- */
+
+static void
+cancels_script(void *arg)
+{
+	struct process *p = arg;
+
+	add_jobs(p, 0, 1);
+	for (int i = 0; i < 40; i++) {
+		unsigned before = all.starts[0];
+		struct replicator_wait *w;
+		struct err err = { 0 };
+		struct str id;
+		struct job *j;
+
+		twin_sleep_ms(twin_draw(3 * STEP_MS));
+		pthread_mutex_lock(&p->r.lock);
+		j = job_next(&p->r, NULL);
+		id = str_from_cstr(j->full_id);
+		pthread_mutex_unlock(&p->r.lock);
+		twin_check(replicator_cancel(&p->r, id, STR(""), true, &w, &err) == STATUS_OK);
+		twin_check(event_wait(&w->done, clock_after_ms(2 * SETTLE_MS)));
+		replicator_wait_unref(w);
+		pthread_mutex_lock(&p->r.lock);
+		twin_check(!job_next(&p->r, NULL));
+		pthread_mutex_unlock(&p->r.lock);
+		/* It is begun anew, and not joined to what was leaving. */
+		add_jobs(p, 0, 1);
+		twin_sleep_ms(1000);
+		twin_check(all.starts[0] > before);
+	}
+	end_all();
+}
+
+static void
+play_cancels(void)
+{
+	begin(false, 1, 1, 1, 20);
+	twin_script(cancels_script, &all.processes[0]);
+	run_to_the_end();
+}
+
+static void
+a_job_that_was_cancelled_is_found_no_more(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_cancels, SEEDS / 3);
+}
+
 /* ---- The same seed, the same run ---- */
 
 static void
@@ -416,6 +465,7 @@ main(void)
 		cmocka_unit_test(jobs_that_run_elsewhere_do_not_make_others_stop),
 		cmocka_unit_test(more_jobs_than_may_run_take_turns),
 		cmocka_unit_test(a_job_that_crashes_rests_longer_each_time),
+		cmocka_unit_test(a_job_that_was_cancelled_is_found_no_more),
 		cmocka_unit_test(a_seed_replays_exactly),
 	};
 
