@@ -17,7 +17,7 @@ rocks_must(const char *error, const char *what)
 rocksdb_options_t *
 rocks_options(void)
 {
-	rocksdb_cache_t *cache = rocksdb_cache_create_lru(EMB_CACHE_BYTES);
+	rocksdb_cache_t *cache = rocksdb_cache_create_lru(emb_cache_bytes());
 	static struct emb_entities entities;
 	rocksdb_options_t *o;
 

@@ -133,6 +133,14 @@ buf_status(const struct buf *b)
 /* Replaces what is in the buffer by a copy of `s`, which lies elsewhere. */
 void buf_set(struct buf *b, struct str s);
 
+/* The same with what another buffer has, and with its failure, as buf_append_buf(). */
+static inline void
+buf_set_buf(struct buf *b, const struct buf *from)
+{
+	buf_clear(b);
+	buf_append_buf(b, from);
+}
+
 /*
  * A copy of the bytes in the arena, with a NUL that the length does not count. As buf_status().
  * Inline, since the program of JavaScript workers has buffers and no arenas.

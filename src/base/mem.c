@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
 	/*
@@ -76,6 +77,23 @@ void
 mem_free(void *p)
 {
 	free(p);
+}
+
+void *
+mem_map(size_t n)
+{
+	void *p = mem_must_fail() ? MAP_FAILED
+				  : mmap(NULL, n ? n : 1, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem_check(p == MAP_FAILED ? NULL : p);
+}
+
+void
+mem_unmap(void *p, size_t n)
+{
+	if (p)
+		(void)munmap(p, n ? n : 1);
 }
 
 char *

@@ -23,6 +23,14 @@ void mem_free(void *p);
 char *mem_strdup(struct str s) __attribute__((malloc));
 
 /*
+ * Returns `n` zero bytes, in whole pages that come from the system and not from malloc's heaps. A
+ * page takes memory only once it is touched, so this is for a table that may never be full. NULL
+ * when memory is short. mem_unmap() gives the pages back, with the same `n`; NULL is fine.
+ */
+void *mem_map(size_t n);
+void mem_unmap(void *p, size_t n);
+
+/*
  * Tunes malloc for a server that runs for long: threads share a few heaps, and the heaps keep freed
  * memory for later allocations, so the process has to call mem_trim() from time to time. Call this
  * once, before the process starts threads.

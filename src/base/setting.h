@@ -65,8 +65,8 @@ struct setting {
 	uint64_t least; /* the least number, or the least length of a text in bytes */
 	uint64_t most;  /* the greatest number */
 	/*
-	 * The value of a setting that nobody has set. A number below `least` stands for "none", or
-	 * for a value that the module computes; `help` then says which.
+	 * The value of a setting that nobody has set. A number below `least` or above `most` stands
+	 * for "none", or for a value that the module computes; `help` then says which.
 	 */
 	uint64_t default_number; /* for a flag: 0 or 1 */
 	const char *default_text;

@@ -4,6 +4,7 @@
 
 #include "base/setting.h"
 #include "kv/fate.h"
+#include "kv/kv.h"
 
 #define KV_STORE_URL "embedded:./data"
 
@@ -13,11 +14,13 @@
 	     "The store: embedded:DIRECTORY, or fdb:CLUSTER_FILE[?prefix=NAME].")                 \
 	NUMBER(S, cache_bytes, "frond", "cache_bytes", "bytes", 1 << 20, UINT64_C(1) << 50, 0,     \
 	       SETTING_AT_START,                                                                   \
-	       "The embedded engine's cache of blocks. By default 40 MB.")                         \
+	       "The embedded engine's cache of blocks. By default a 32nd of the memory that "      \
+	       "there is, and at least 40 MiB.")                                                   \
 	NUMBER(S, recent_bytes, "frond", "recent_bytes", "bytes", 0, UINT64_C(1) << 36,            \
-	       UINT64_C(16) << 20, SETTING_AT_START,                                               \
+	       KV_RECENT_BY_MEMORY, SETTING_AT_START,                                              \
 	       "The embedded engine's memory for single pairs that were read or written lately, "  \
-	       "in front of the cache of blocks. 0: none.")                                        \
+	       "in front of the cache of blocks. By default a 128th of the memory that there is, " \
+	       "and at least 16 MiB. 0: none.")                                                    \
 	NUMBER(S, commit_wait_ms, "frond", "commit_wait_ms", "ms", 100, 3600 * 1000,               \
 	       KV_COMMIT_WAIT_MS, SETTING_AT_START,                                                \
 	       "How long a client waits for a commit that a cluster does not answer. It is then "  \

@@ -485,7 +485,7 @@ value_text(const struct setting *setting, const void *values, char digits[SETTIN
 	switch (setting->type) {
 	case SETTING_TYPE_NUMBER:
 		n = *(const uint64_t *)member;
-		if (n < setting->least)
+		if (n < setting->least || n > setting->most)
 			return (struct str){ 0 };
 		return str_of(digits, (size_t)snprintf(digits, SETTINGS_NUMBER_BYTES, "%llu",
 						       (unsigned long long)n));
@@ -506,7 +506,7 @@ settings_default_text(const struct setting *setting, char *ret)
 	if (setting->type == SETTING_TYPE_TEXT)
 		return setting->default_text ? str_from_cstr(setting->default_text)
 					     : (struct str){ 0 };
-	if (setting->default_number < setting->least)
+	if (setting->default_number < setting->least || setting->default_number > setting->most)
 		return (struct str){ 0 };
 	return str_of(ret, (size_t)snprintf(ret, SETTINGS_NUMBER_BYTES, "%llu",
 					    (unsigned long long)setting->default_number));

@@ -317,6 +317,30 @@ each_allocation_of_an_arena_can_fail_by_itself(void **state)
 }
 
 static void
+mapped_memory_is_zero_and_may_be_short(void **state)
+{
+	const size_t many = (size_t)1 << 30; /* of which one page is touched */
+	uint64_t before = mem_shortages();
+	char *p = mem_map(1);
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(p[0], 0);
+	p[0] = 1;
+	mem_unmap(p, 1);
+	p = mem_map(many);
+	assert_non_null(p);
+	assert_int_equal(p[many - 1], 0);
+	mem_unmap(p, many);
+	mem_unmap(NULL, 1);
+	assert_null(mem_map(SIZE_MAX / 2));
+	assert_int_equal(mem_shortages(), before + 1);
+	(void)mem_fail_after(1);
+	assert_null(mem_map(1));
+	(void)mem_fail_after(0);
+}
+
+static void
 the_nth_allocation_and_all_after_it_fail(void **state)
 {
 	void *p;
@@ -455,6 +479,7 @@ main(void)
 		cmocka_unit_test(what_is_in_front_of_a_large_member_is_cleared),
 		cmocka_unit_test(what_is_behind_a_large_member_is_cleared),
 		cmocka_unit_test(what_is_between_two_large_members_is_cleared),
+		cmocka_unit_test(mapped_memory_is_zero_and_may_be_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

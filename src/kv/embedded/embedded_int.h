@@ -25,11 +25,6 @@
 #include "kv/shape.h"
 
 enum {
-	/*
-	 * What misses it is mostly in the kernel's cache: 64 MB would save a GET out of 100,000
-	 * documents 3 % of its processor time, and out of 1,000,000 nothing that can be measured.
-	 */
-	EMB_CACHE_BYTES = 40 * 1024 * 1024,
 	/* A transaction's writes, its overlay, its conflict ranges and small answers. */
 	EMB_TX_ARENA_BYTES = 128 * 1024 * 1024,
 	EMB_TX_SEVERAL = 8, /* ranges that a transaction knows to have several pairs */
@@ -321,6 +316,10 @@ bool emb_is_incomplete(const char *rocksdb_error);
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 
 /* ---- RocksDB's options: options.c ---- */
+
+/* What the block cache and the pairs in front of it have by default, by the memory there is. */
+uint64_t emb_cache_bytes(void);
+uint64_t emb_recent_bytes(void);
 
 /*
  * The options of a store whose blocks go into `cache`, and which has about so many tables. Free

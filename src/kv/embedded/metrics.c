@@ -39,6 +39,10 @@ METRIC_COLLECTED(recent_hits, METRIC_KIND_COUNTER, "frond_store_recent_hits_tota
 		 "lately.");
 METRIC_COLLECTED(recent_misses, METRIC_KIND_COUNTER, "frond_store_recent_misses_total",
 		 METRIC_NUMBER, "Reads of single keys that had to ask RocksDB instead.");
+METRIC_COLLECTED(recent_capacity, METRIC_KIND_GAUGE, "frond_store_recent_capacity_bytes",
+		 METRIC_BYTES,
+		 "What the pairs that were read or written lately may take: the setting "
+		 "recent_bytes.");
 METRIC_COLLECTED(behind, METRIC_KIND_GAUGE, "frond_follow_behind_versions", METRIC_NUMBER,
 		 "How many versions of the store that it follows a standby has not got, as of the "
 		 "last answer.");
@@ -175,6 +179,7 @@ metrics_collect(void *arg)
 	metric_report(&memory, MEMORY_RECENT, recent.bytes);
 	metric_report(&recent_hits, 0, recent.hits);
 	metric_report(&recent_misses, 0, recent.misses);
+	metric_report(&recent_capacity, 0, recent.most_bytes);
 	metric_report(&cache_pinned, 0, rocksdb_cache_get_pinned_usage(store->cache));
 	metric_report(&cache_capacity, 0, rocksdb_cache_get_capacity(store->cache));
 	metric_report(&damaged, 0, emb_damages_list(&store->base, 0, NULL, 0));

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <sys/resource.h>
 
+#include "base/machine.h"
 #include "kv/embedded/embedded_int.h"
 
 enum {
@@ -63,10 +64,42 @@ enum {
 	 * version for each transaction; RocksDB's default is 8.
 	 */
 	ITERATOR_SKIPS = 2,
+	/*
+	 * To find a pair in the cache in front of RocksDB takes a third of the time that it takes
+	 * in the block cache. Where the block is not there, the kernel's cache mostly has it, and
+	 * reading it from there takes ten times as long.
+	 * So both grow with the memory that the process may use: each has one such part of it, and
+	 * at least so many bytes.
+	 */
+	CACHE_SHARE = 32,
+	CACHE_LEAST_BYTES = 40 * 1024 * 1024,
+	RECENT_SHARE = 128,
+	RECENT_LEAST_BYTES = 16 * 1024 * 1024,
 };
 
 /* The share of a write buffer that is its bloom filter. */
 static const double WRITE_BUFFER_BLOOM = 0.02;
+
+/* The part of the memory that there is for this process, but not less than `least`. */
+static uint64_t
+share_of_memory(unsigned share, uint64_t least)
+{
+	uint64_t bytes = machine_memory_bytes() / share;
+
+	return bytes > least ? bytes : least;
+}
+
+uint64_t
+emb_cache_bytes(void)
+{
+	return share_of_memory(CACHE_SHARE, CACHE_LEAST_BYTES);
+}
+
+uint64_t
+emb_recent_bytes(void)
+{
+	return share_of_memory(RECENT_SHARE, RECENT_LEAST_BYTES);
+}
 
 /*
  * How many tables may be open at a time: a quarter of the process's descriptors, since most of them

@@ -217,7 +217,7 @@ survey_add_data(struct survey *s, uint32_t bytes, uint64_t count, uint64_t gap_b
 	t->blocks = all;
 	all[t->block_count++] = (struct raw_block){ .at = s->at, .bytes = bytes };
 	t->entries += count;
-	buf_set(&s->last, buf_str(&s->newer));
+	buf_set_buf(&s->last, &s->newer);
 	return buf_status(&s->last);
 }
 

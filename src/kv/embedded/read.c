@@ -419,7 +419,10 @@ emb_get_many(struct kv_tx *base, const struct str *keys, size_t count, enum kv_r
 		.sorted = true,
 	};
 
+	_Static_assert((int)KV_MANY <= (int)RECENT_EXPECTED,
+		       "all keys of a call are expected together");
 	assert(count <= KV_MANY);
+	recent_expect(tx->store->recent, keys, count);
 	if (!keys_may_be_read(tx)) {
 		for (size_t i = 0; i < count; i++)
 			ret[i] = emb_get(base, keys[i], mode);

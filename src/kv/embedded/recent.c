@@ -71,8 +71,7 @@ struct recent {
 	size_t ring_bytes;   /* of a shard */
 	size_t most_bytes;   /* of a pair that is kept */
 	char *rings;
-	void *lines; /* what was allocated for the shards and the buckets, on cache lines */
-	struct shard *shards;
+	struct shard *shards; /* behind them, the buckets of all */
 };
 
 /* A key's place in the index. */
@@ -85,10 +84,16 @@ struct spot {
 
 /* ---- Making ---- */
 
-static void *
-line_aligned(void *p)
+static size_t
+rings_bytes(const struct recent *r)
 {
-	return (char *)p + (LINE_BYTES - (uintptr_t)p % LINE_BYTES) % LINE_BYTES;
+	return r->ring_bytes * r->shard_count;
+}
+
+static size_t
+shards_bytes(const struct recent *r)
+{
+	return r->shard_count * (sizeof(struct shard) + r->bucket_count * sizeof(struct bucket));
 }
 
 static void
@@ -122,15 +127,12 @@ recent_new(size_t bytes)
 	if (!r)
 		return NULL;
 	recent_shape(r, bytes);
-	r->rings = mem_alloc(r->ring_bytes * r->shard_count);
-	r->lines = mem_zalloc(
-		r->shard_count * (sizeof(struct shard) + r->bucket_count * sizeof(struct bucket)) +
-		LINE_BYTES);
-	if (!r->rings || !r->lines) {
+	r->rings = mem_map(rings_bytes(r));
+	r->shards = mem_map(shards_bytes(r));
+	if (!r->rings || !r->shards) {
 		recent_free(r);
 		return NULL;
 	}
-	r->shards = line_aligned(r->lines);
 	buckets = (struct bucket *)(void *)(r->shards + r->shard_count);
 	for (size_t i = 0; i < r->shard_count; i++) {
 		struct shard *s = &r->shards[i];
@@ -147,10 +149,10 @@ recent_free(struct recent *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; r->shards && i < r->shard_count; i++)
+	for (size_t i = 0; r->shards && r->rings && i < r->shard_count; i++)
 		pthread_mutex_destroy(&r->shards[i].lock);
-	mem_free(r->rings);
-	mem_free(r->lines);
+	mem_unmap(r->rings, rings_bytes(r));
+	mem_unmap(r->shards, shards_bytes(r));
 	mem_free(r);
 }
 
@@ -223,6 +225,20 @@ spot_entry(const struct spot *spot, struct str key)
 			return e;
 	}
 	return NULL;
+}
+
+/* Has the processor fetch what is most likely the entry of the key, without waiting for it. */
+static void
+spot_fetch(const struct spot *spot)
+{
+	for (int i = 0; i < WAYS; i++) {
+		if (spot->bucket->tags[i] != spot->tag || !spot->bucket->places[i])
+			continue;
+		const char *e = (const char *)place_entry(spot->shard, spot->bucket->places[i]);
+
+		__builtin_prefetch(e, 1);
+		__builtin_prefetch(e + LINE_BYTES);
+	}
 }
 
 /* Puts another place, or none, where the index has that of the entry. */
@@ -414,6 +430,25 @@ spot_change(struct recent *r, const struct spot *spot, struct entry *e, struct s
 
 /* ---- Reading ---- */
 
+void
+recent_expect(struct recent *r, const struct str *keys, size_t count)
+{
+	struct spot spots[RECENT_EXPECTED];
+
+	assert(count <= RECENT_EXPECTED);
+	if (!r || count < 2)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		spots[i] = spot_of(r, keys[i]);
+		__builtin_prefetch(spots[i].bucket);
+	}
+	for (size_t i = 0; i < count; i++) {
+		pthread_mutex_lock(&spots[i].shard->lock);
+		spot_fetch(&spots[i]);
+		pthread_mutex_unlock(&spots[i].shard->lock);
+	}
+}
+
 bool
 recent_find(struct recent *r, struct str key, uint64_t version, bool head,
 	    struct recent_answer *ret)
@@ -552,6 +587,7 @@ recent_stats(struct recent *r)
 	if (!r)
 		return stats;
 	stats.bytes = r->shard_count * r->bucket_count * sizeof(struct bucket);
+	stats.most_bytes = stats.bytes + rings_bytes(r);
 	for (size_t i = 0; i < r->shard_count; i++) {
 		struct shard *s = &r->shards[i];
 

@@ -64,7 +64,8 @@ enum {
 	RECENT_RING_BYTES = 8192, /* of a ring, at least */
 	RECENT_RING_PAIRS = 8,    /* a ring has room for so many pairs of the largest size */
 	RECENT_CHANCES = 8,
-	RECENT_WRITES = 16, /* that are entered together */
+	RECENT_WRITES = 16,   /* that are entered together */
+	RECENT_EXPECTED = 16, /* keys that are looked up one after the other */
 };
 
 struct recent;
@@ -75,6 +76,13 @@ struct recent;
  */
 struct recent *recent_new(size_t bytes);
 void recent_free(struct recent *r);
+
+/*
+ * To be called before several keys, at most RECENT_EXPECTED, are looked up. The index and the
+ * entries are megabytes, of which the processor's cache has little. This has the processor fetch
+ * what belongs to all of the keys at once, which takes hardly longer than for one key.
+ */
+void recent_expect(struct recent *r, const struct str *keys, size_t count);
 
 /* What was found: a copy. */
 struct recent_answer {
@@ -121,7 +129,8 @@ void recent_forget(struct recent *r, uint64_t version);
 struct recent_stats {
 	uint64_t hits;
 	uint64_t misses;
-	uint64_t bytes; /* of memory that has been used so far */
+	uint64_t bytes;      /* of memory that has been used so far, with the whole index */
+	uint64_t most_bytes; /* that it may use */
 };
 
 struct recent_stats recent_stats(struct recent *r);

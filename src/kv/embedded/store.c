@@ -58,7 +58,7 @@ static enum status
 store_open_rocksdb(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
 	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
-								     : EMB_CACHE_BYTES);
+								     : emb_cache_bytes());
 	store->options = emb_options(store->cache, &store->entities,
 				     emb_directory_tables(store->path), options->create);
 	store->keeps_log = emb_kept_options(store, options);
@@ -175,13 +175,16 @@ queue_init(struct emb_queue *q)
 static enum status
 store_start(struct emb_store *store, const struct kv_options *options, struct err *err)
 {
+	uint64_t recent_bytes = options->recent_bytes;
 	enum status status = STATUS_OK;
 
-	store->recent = options->recent_bytes ? recent_new(options->recent_bytes) : NULL;
+	if (recent_bytes == KV_RECENT_BY_MEMORY)
+		recent_bytes = emb_recent_bytes();
+	store->recent = recent_bytes ? recent_new(recent_bytes) : NULL;
 	store->watches = watches_new();
 	store->gaps = gaps_new();
 	store->search_ns = options->search_ns ? options->search_ns : GAPS_SEARCH_NS;
-	if (!store->watches || !store->gaps || (options->recent_bytes && !store->recent))
+	if (!store->watches || !store->gaps || (recent_bytes && !store->recent))
 		status = err_set(err, STATUS_NOMEM, "out of memory");
 	queue_init(&store->queue);
 	if (status == STATUS_OK && !store->base.read_only)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/process.h"
 #include "door/mongo/cmd/commands.h"
 #include "door/mongo/txn/client.h"
@@ -96,9 +97,6 @@ put_host_name(struct call *c, struct str name)
 enum status
 mongo_run_host_info(struct call *c)
 {
-	long pages = sysconf(_SC_PHYS_PAGES);
-	long page_bytes = sysconf(_SC_PAGESIZE);
-	int64_t megabytes = pages > 0 ? (int64_t)pages * page_bytes / MEGABYTE : 0;
 	struct utsname system;
 
 	if (uname(&system) != 0)
@@ -107,8 +105,8 @@ mongo_run_host_info(struct call *c)
 	bson_put_date(c->reply, STR("currentTime"), (int64_t)clock_wall_ms());
 	bson_put_string(c->reply, STR("hostname"), str_from_cstr(system.nodename));
 	bson_put_int32(c->reply, STR("cpuAddrSize"), 64);
-	bson_put_int64(c->reply, STR("memSizeMB"), megabytes);
-	bson_put_int64(c->reply, STR("memLimitMB"), megabytes);
+	bson_put_int64(c->reply, STR("memSizeMB"), (int64_t)(machine_installed_bytes() / MEGABYTE));
+	bson_put_int64(c->reply, STR("memLimitMB"), (int64_t)(machine_memory_bytes() / MEGABYTE));
 	bson_put_int32(c->reply, STR("numCores"), (int32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	bson_put_string(c->reply, STR("cpuArch"), str_from_cstr(system.machine));
 	bson_put_bool(c->reply, STR("numaEnabled"), false);
