@@ -32,9 +32,8 @@
 enum {
 	KV_LIMIT_KEY_BYTES = 10000,
 	KV_LIMIT_VALUE_BYTES = 100000,
-	KV_LIMIT_TX_BYTES = 10000000, /* of a transaction's size, see kv_tx_stats */
-	KV_LIMIT_RANGE_BYTES = 4 * 1024 *
-			       1024, /* one range answer, when the caller names no limit */
+	KV_LIMIT_TX_BYTES = 10000000,   /* of a transaction's size, see kv_tx_stats */
+	KV_LIMIT_RANGE_BYTES = 4 << 20, /* one range answer, when the caller names no limit */
 
 	/* What each mutation and each conflict range adds to the size beside its keys and value. */
 	KV_SIZE_EACH_BYTES = 28,
@@ -51,12 +50,12 @@ struct kv_future;
 
 /* ---- Stores ---- */
 
-struct kv_shape; /* kv/shape.h */
-
+struct kv_shape;                       /* kv/shape.h */
+#define KV_RECENT_BY_MEMORY UINT64_MAX /* as recent_bytes: by the memory there is */
 struct kv_options {
 	bool create;           /* make a missing embedded store; otherwise STATUS_NOT_FOUND */
 	bool read_only;        /* every transaction is KV_TX_READ_ONLY */
-	uint64_t cache_bytes;  /* block cache of the embedded engine; 0: its default */
+	uint64_t cache_bytes;  /* block cache of the embedded engine; 0: by the memory there is */
 	uint64_t recent_bytes; /* embedded: for pairs that were read or written lately; 0: none */
 	uint64_t search_ns;    /* embedded: a search that takes longer is remembered; 0: default */
 	const struct kv_shape *shape; /* which keys belong together; NULL: none do */

@@ -13,31 +13,57 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kv/engine.h"
 #include "kv/few.h"
+#include "loop/step.h"
+#include "loop/wait.h"
 
 enum {
 	FIRST_STRETCH = 8, /* a scan that asks ahead begins with this part of the limit */
 	FEW_GROWTH = 8,    /* of stretches of few pairs */
 	FEW_PAIRS = 1000,  /* in such a stretch, at most */
+	/*
+	 * A loop's thread serves nobody else while it reads a stretch, so the stretch has no more
+	 * than HERE_BYTES. A page of a hundred documents of a KiB, which is often asked for, fits.
+	 * What is asked for ahead is mostly read by the pool. The loop reads it only if the pool
+	 * has not begun when it is wanted.
+	 */
+	HERE_BYTES = 128 * 1024,
+	AHEAD_BYTES = 256 * 1024,
 };
+
+/* How large a stretch may be that is asked for now, or ahead. */
+static size_t
+scan_most_bytes(const struct kv_scan *scan, bool ahead)
+{
+	/* A cluster answers by a thread of its library, and waiting for it costs more. */
+	if (!wait_on_fiber() || kv_is_shared(scan->tx->store))
+		return SIZE_MAX;
+	/* The pool reads nothing ahead for transactions that write. */
+	return ahead && scan->tx->kind == KV_TX_READ_ONLY ? AHEAD_BYTES : HERE_BYTES;
+}
 
 /* Asks for the stretch that begins where the bounds are, with `left` pairs at most. */
 static struct kv_future *
 scan_ask(struct kv_scan *scan, size_t left, bool ahead)
 {
 	struct kv_range_options options = scan->options;
+	size_t most;
 
 	if (!options.limit || options.limit > left)
 		options.limit = left == SIZE_MAX ? 0 : left;
 	options.ahead = ahead;
 	if (scan->options.ahead) {
 		options.limit_bytes = scan->stretch_bytes;
-		if (scan->options.limit)
-			return kv_get_range(scan->tx, scan->begin, scan->end, &options);
-		scan->stretch_bytes = scan->stretch_bytes > scan->options.limit_bytes / 2
-					      ? scan->options.limit_bytes
-					      : scan->stretch_bytes * 2;
+		/* It grows unless few are likely to be wanted. */
+		if (!scan->options.limit)
+			scan->stretch_bytes = scan->stretch_bytes > scan->options.limit_bytes / 2
+						      ? scan->options.limit_bytes
+						      : scan->stretch_bytes * 2;
 	}
+	most = scan_most_bytes(scan, ahead);
+	if (options.limit_bytes > most)
+		options.limit_bytes = most;
 	return kv_get_range(scan->tx, scan->begin, scan->end, &options);
 }
 
@@ -188,6 +214,8 @@ scan_fill(struct kv_scan *scan)
 		}
 		TRY(kv_future_wait(scan->future));
 		scan->range = kv_future_range(scan->future);
+		/* The engine has counted no steps for what it has read. */
+		step_pause((uint32_t)scan->range.count);
 		scan->done = scan->range.count == 0;
 		if (!scan->done)
 			TRY(scan_ask_ahead(scan));

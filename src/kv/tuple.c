@@ -55,21 +55,27 @@ tuple_put_nested_null(struct buf *b)
 	buf_append(b, escaped, sizeof(escaped));
 }
 
-/* Puts a string with NULs in it, which are escaped. Apart from what nearly every string needs. */
+/*
+ * Puts a string that has NULs, each of which is escaped. `first` is the place of the first one, and
+ * is often near the end; what lies in front of it is copied as it is. This is not inlined, so that
+ * the caller's code stays short for strings without a NUL, which most are.
+ */
 __attribute__((noinline, cold)) static void
-tuple_put_escaped(struct buf *b, uint8_t code, struct str s)
+tuple_put_escaped(struct buf *b, uint8_t code, struct str s, size_t first)
 {
 	size_t len = s.len + 2;
 	char *to;
 
-	for (size_t i = 0; i < s.len; i++)
+	for (size_t i = first; i < s.len; i++)
 		len += !s.ptr[i];
 	if (!buf_reserve(b, len))
 		return;
 	to = b->ptr + b->len;
 	b->len += len;
 	*to++ = (char)code;
-	for (size_t i = 0; i < s.len; i++) {
+	memcpy(to, s.ptr, first);
+	to += first;
+	for (size_t i = first; i < s.len; i++) {
 		*to++ = s.ptr[i];
 		if (!s.ptr[i])
 			*to++ = (char)CODE_ESCAPE;
@@ -80,10 +86,11 @@ tuple_put_escaped(struct buf *b, uint8_t code, struct str s)
 static inline void
 tuple_put_text(struct buf *b, uint8_t code, struct str s)
 {
+	const char *nul = s.len ? memchr(s.ptr, 0, s.len) : NULL;
 	char *to;
 
-	if (s.len && memchr(s.ptr, 0, s.len)) {
-		tuple_put_escaped(b, code, s);
+	if (nul) {
+		tuple_put_escaped(b, code, s, (size_t)(nul - s.ptr));
 		return;
 	}
 	if (!buf_reserve(b, s.len + 2))

@@ -1,6 +1,7 @@
 #include "loop/libuv.h"
 
 #include <assert.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -154,6 +155,13 @@ uv_processors_are_short(struct loop *l)
 }
 
 static void
+uv_give_way(struct loop *l)
+{
+	(void)l;
+	sched_yield();
+}
+
+static void
 uv_begin_work(struct loop *l, struct wait_work *work)
 {
 	pool_begin(l->pool, work);
@@ -226,6 +234,7 @@ const struct loop_ops loop_uv_ops = {
 	.set_clock = uv_set_clock,
 	.stay_awake = uv_stay_awake,
 	.processors_are_short = uv_processors_are_short,
+	.give_way = uv_give_way,
 	.uses_pool = true,
 	.begin_work = uv_begin_work,
 };

@@ -174,7 +174,14 @@ loop_set_computing(struct loop *l, bool computing)
 		atomic_fetch_sub_explicit(&loops_computing, 1, memory_order_relaxed);
 }
 
-/* True if small fibers have ended lately, on this loop or on another one. */
+/* True if small fibers have ended lately, as far as the loop has looked. */
+static bool
+loop_knows_others(const struct loop *l, uint64_t now_ns)
+{
+	return l->small_ns && now_ns - l->small_ns < LOOP_OTHERS_NS;
+}
+
+/* Looks, and is true if small fibers have ended lately, on this loop or on another one. */
 static bool
 loop_sees_others(struct loop *l, uint64_t now_ns)
 {
@@ -186,7 +193,7 @@ loop_sees_others(struct loop *l, uint64_t now_ns)
 	else if (ended != l->small_seen)
 		l->small_ns = now_ns;
 	l->small_seen = ended;
-	return l->small_ns && now_ns - l->small_ns < LOOP_OTHERS_NS;
+	return loop_knows_others(l, now_ns);
 }
 
 static void
@@ -248,6 +255,13 @@ loop_run_later(struct loop *l)
 		} while (l->later.first && !l->slice_ended && now - start < STEP_SLICE_NS);
 		l->later_end_ns = now;
 		l->later_took_ns = now - start;
+		/*
+		 * A client's thread that this loop's answers have woken often waits for the very
+		 * processor that the loop uses, even while another one is idle. It gets the
+		 * processor here: the loop then looks at its sockets, where the next request is.
+		 */
+		if (loop_knows_others(l, now))
+			l->ops->give_way(l);
 	}
 	l->entries_seen = l->entries;
 	loop_update_awake(l);

@@ -57,6 +57,8 @@ struct loop_ops {
 	void (*stay_awake)(struct loop *l, bool awake);
 	/* True if a thread of the machine, of any process, is ready and waits for a processor. */
 	bool (*processors_are_short)(struct loop *l);
+	/* Lets a thread that is ready and waits for the loop's own processor have it first. */
+	void (*give_way)(struct loop *l);
 	bool uses_pool; /* begin_work() needs a pool */
 	/* Gives work to other threads; as wait_begin(). */
 	void (*begin_work)(struct loop *l, struct wait_work *work);

@@ -83,6 +83,16 @@ step_heat(struct step_meter *m)
 		m->heat++;
 }
 
+void
+step_expect_slice(void)
+{
+	if (!step_meter)
+		return;
+	step_meter->rests = 0;
+	if (!step_meter->heat)
+		step_meter->heat = 1;
+}
+
 /* True if the slice is used up, as of the last look at the clock. */
 static bool
 step_slice_is_used(const struct step_meter *m)
@@ -97,10 +107,13 @@ step_rest(struct step_meter *m, uint64_t took_ns)
 
 	/* Little work. */
 	if (!looked && took_ns < STEP_LOOK_NS) {
-		if (m->heat)
+		if (m->rests < STEP_RESTS)
+			m->rests++;
+		else if (m->heat)
 			m->heat--;
 		return;
 	}
+	m->rests = 0;
 	if (looked && step_slice_is_used(m))
 		return; /* and was counted */
 	/*
@@ -244,7 +257,12 @@ step_spend(bool may_fail)
 		wait_yield();
 		/* The fiber is here again, by way of step_enter() on the same thread. */
 		assert(step_meter == m);
-		if (may_fail && m->owner.ask)
+		m->is_to_ask = true;
+	}
+	/* The slice may also have ended in an earlier call, which was not allowed to fail. */
+	if (may_fail && m->is_to_ask) {
+		m->is_to_ask = false;
+		if (m->owner.ask)
 			status = m->owner.ask(m->owner.arg);
 	}
 	step_grant(m);

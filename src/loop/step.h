@@ -43,6 +43,12 @@ enum {
 	 * little work, less than STEP_LOOK_NS, and has to do so this often at most.
 	 */
 	STEP_HEAT_MOST = 8,
+	/*
+	 * After more work than that, so many waits do not cool it down yet. A listing waits two or
+	 * three times after each page that it computes, and does little in between: it waits for
+	 * its turn, for memory and for its client.
+	 */
+	STEP_RESTS = 4,
 };
 
 /*
@@ -76,6 +82,13 @@ uint64_t step_limit(void);
 void step_cpu_begin(void);
 uint64_t step_cpu_ns(void);
 void step_cpu_end(void);
+
+/*
+ * To be called before the running fiber waits for something that many fibers wait for, and after
+ * which each of them computes: it is hot from now on, as if it had used up a slice. Does nothing on
+ * a plain thread.
+ */
+void step_expect_slice(void);
 
 /* ---- For whoever runs fibers (loop/task.c) and owns their work ---- */
 
@@ -114,10 +127,12 @@ struct step_meter {
 	uint64_t computed_ns; /* of the whole run, in slices that were used up */
 	uint64_t unit_ns;     /* of this unit, likewise */
 	uint64_t longest_ns;  /* the largest `unit_ns` so far */
-	unsigned heat;        /* slices used up, less the waits after little work */
+	unsigned heat;        /* slices used up, less the waits that have cooled it down */
+	unsigned rests;       /* waits since the last larger piece of work, up to STEP_RESTS */
 	unsigned slices;      /* used up in the whole run, at once or in parts */
 	uint64_t parts_ns;    /* of slices that waits have ended, since they came to a slice */
 
+	bool is_to_ask;          /* a slice has ended, and the owner has not been asked since */
 	bool clocks_cpu;         /* step_cpu_begin() was called */
 	uint64_t cpu_ns;         /* of the times before */
 	uint64_t cpu_entered_ns; /* the thread's clock when the fiber was entered */

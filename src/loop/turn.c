@@ -53,6 +53,9 @@ turn_ask(struct budget_part *p, struct turn_wait *w, uint64_t deadline_ns, struc
 	event_init(&w->come); /* first: the turn may come as soon as it is in the queue */
 	answer = budget_queue(p->budget, &w->turn);
 	if (answer == BUDGET_QUEUED) {
+		/* Hundreds of turns may come at one moment, and each fiber then reads a page. */
+		if (w->turn.kind == BUDGET_TO_READ)
+			step_expect_slice();
 		status = turn_park(p->budget, w, deadline_ns, stop);
 		if (budget_leave(p->budget, &w->turn))
 			return STATUS_OK;

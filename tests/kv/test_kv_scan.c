@@ -247,6 +247,43 @@ scan_ahead_may_end_early(void **state)
 	}
 }
 
+/*
+ * A loop's thread serves others, too: what it reads itself comes in answers that take it no longer
+ * than two slices. Four pairs are more than 128 KiB, which is when such an answer ends.
+ */
+static void
+scan_on_fiber(void *arg)
+{
+	struct kv_store *store = arg;
+	const struct kv_range_options options[] = { { 0 }, { .reverse = true } };
+	enum kv_tx_kind kinds[] = { KV_TX_READ_ONLY, KV_TX_READ_WRITE };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct kv_tx *tx;
+		struct kv_scan scan;
+		struct kv_range range;
+		int n = 0;
+
+		assert_ok(kv_begin(store, kinds[i / 2], &tx));
+		assert_ok(kv_scan_init(&scan, tx, STR("t/"), STR("t0"), &options[i % 2]));
+		while (n < 100) {
+			assert_ok(kv_scan_take(&scan, SIZE_MAX, &range));
+			if (!kv_is_shared(store))
+				assert_in_range(range.count, 1, 4);
+			n += (int)range.count;
+		}
+		kv_scan_release(&scan);
+		kv_tx_free(tx);
+	}
+}
+
+static void
+a_loop_reads_little_at_a_time(void **state)
+{
+	put_large_pairs(store_of(state));
+	run_on_fibers(1, scan_on_fiber, store_of(state), 0);
+}
+
 static void
 scan_of_nothing_ends_at_once(void **state)
 {
@@ -270,6 +307,7 @@ main(void)
 		T(scan_ahead_gives_the_same_in_more_stretches),
 		T(scan_begins_with_as_many_as_are_wanted),
 		T(scan_ahead_may_end_early),
+		T(a_loop_reads_little_at_a_time),
 		T(scan_of_nothing_ends_at_once),
 	};
 

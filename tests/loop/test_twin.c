@@ -392,6 +392,7 @@ play_computers_alone(void)
 	inside_run();
 	/* Nearly all: a step of the twin takes a little time, too, once in a slice. */
 	twin_check(compute_total() >= COMPUTE_MS * CLOCK_NS_PER_MS * 9 / 10);
+	twin_check(twin_ways_given() == 0);
 }
 
 static void
@@ -550,6 +551,8 @@ play_computers_with_processors_to_spare(void)
 	twin_check(compute.beside_others_ns <=
 		   half_ns * (LOOP_LATER_PERCENT + 10) / 100 + LOOP_OTHERS_NS);
 	twin_check(rest >= half_ns * 8 / 10);
+	/* After each slice, which a step of the twin makes longer. */
+	twin_check(twin_ways_given() >= rest / (2 * STEP_SLICE_NS));
 }
 
 static void
@@ -717,7 +720,7 @@ pair_inside_hot(void *arg)
 		p->heard++;
 		event_set(&p->pong[i]);
 	}
-	for (int i = 0; i <= STEP_HEAT_MOST; i++)
+	for (int i = 0; i <= STEP_RESTS + STEP_HEAT_MOST; i++)
 		twin_sleep_ms(1);
 	twin_check(!step_is_hot(step_current()));
 	inside_ended();
@@ -748,11 +751,134 @@ no_wake_of_a_fiber_that_computes_is_lost(void **state)
 	twin_run_seeds(play_hot_pairs, SEEDS);
 }
 
+/* A fiber that computes, and has little to do after each of some waits in between. */
+static void
+lister(void *arg)
+{
+	(void)arg;
+	for (int page = 0; page < 20; page++) {
+		twin_compute(PART_NS);
+		for (int i = 0; i < STEP_RESTS; i++)
+			twin_sleep_ms(1);
+		/* Three pages are a slice, and more. */
+		if (page >= 3)
+			twin_check(step_is_hot(step_current()));
+	}
+	for (int i = 0; i < STEP_HEAT_MOST; i++)
+		twin_sleep_ms(1);
+	twin_check(!step_is_hot(step_current()));
+	inside_ended();
+}
+
+static void
+play_listers(void)
+{
+	inside_begin();
+	for (int i = 0; i < PAIRS; i++)
+		inside_spawn(lister, NULL);
+	inside_run();
+}
+
+static void
+little_work_between_two_parts_cools_nothing_down(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_listers, 50);
+}
+
+/* Who owns the work is asked after a slice that has ended where nothing may fail, too. */
+static enum status
+ask_and_cancel(void *arg)
+{
+	++*(unsigned *)arg;
+	return STATUS_CANCELLED;
+}
+
+static void
+pauser(void *arg)
+{
+	unsigned asked = 0;
+
+	(void)arg;
+	(void)step_set_owner((struct step_owner){ .ask = ask_and_cancel, .arg = &asked });
+	step_pause(2 * STEP_SLICE_STEPS);
+	twin_check(asked == 0);
+	twin_check(step_count(STEP_CREDIT_MOST) == STATUS_CANCELLED);
+	twin_check(asked == 1);
+	/* Once a slice. */
+	twin_check(step_count(STEP_CREDIT_MOST) == STATUS_OK);
+	twin_check(asked == 1);
+	inside_ended();
+}
+
+static void
+play_pauser(void)
+{
+	inside_begin();
+	inside_spawn(pauser, NULL);
+	inside_run();
+}
+
+static void
+a_slice_that_ends_in_a_pause_is_asked_about(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_pauser, 1);
+}
+
+/* Those that wait for a turn to read are hot when it comes; those that need not wait are not. */
+
+static struct {
+	struct budget budget;
+	unsigned waited;
+} reads;
+
+static void
+reader(void *arg)
+{
+	const size_t bytes = reads.budget.limit_bytes / BUDGET_READ_SHARE;
+	struct budget_part part;
+	bool waits = reads.budget.read_bytes > 0;
+
+	(void)arg;
+	budget_part_init(&part, &reads.budget);
+	twin_check(budget_ask_to_read(&part, bytes, WAIT_FOREVER, NULL) == STATUS_OK);
+	twin_check(step_is_hot(step_current()) == waits);
+	reads.waited += waits;
+	twin_sleep_ms(1);
+	budget_part_release(&part);
+	for (int i = 0; i <= STEP_RESTS; i++)
+		twin_sleep_ms(1);
+	twin_check(!step_is_hot(step_current()));
+	inside_ended();
+}
+
+static void
+play_readers(void)
+{
+	inside_begin();
+	budget_init(&reads.budget, 1 << 20);
+	reads.waited = 0;
+	for (int i = 0; i < PAIRS; i++)
+		inside_spawn(reader, NULL);
+	inside_run();
+	twin_check(reads.waited == PAIRS - 1);
+	budget_fini(&reads.budget);
+}
+
+static void
+those_that_wait_to_read_come_behind_others(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_readers, 50);
+}
+
 static void
 a_plain_thread_counts_no_steps(void **state)
 {
 	(void)state;
 	assert_null(step_current());
+	step_expect_slice();
 	assert_int_equal(step_limit(), 0);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(step_count(UINT32_MAX), STATUS_OK);
@@ -926,6 +1052,9 @@ main(void)
 		cmocka_unit_test(many_deadlines_that_come_at_once_let_sockets_have_their_turn),
 		cmocka_unit_test(a_fiber_that_is_ready_waits_for_few_slices_of_others),
 		cmocka_unit_test(no_wake_of_a_fiber_that_computes_is_lost),
+		cmocka_unit_test(little_work_between_two_parts_cools_nothing_down),
+		cmocka_unit_test(a_slice_that_ends_in_a_pause_is_asked_about),
+		cmocka_unit_test(those_that_wait_to_read_come_behind_others),
 		cmocka_unit_test(a_plain_thread_counts_no_steps),
 		cmocka_unit_test(work_is_done_once_or_taken_back),
 		cmocka_unit_test(memory_is_given_in_time_or_not_at_all_and_all_of_it_comes_back),

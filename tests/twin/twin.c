@@ -51,6 +51,7 @@ static struct {
 	struct loop outside;
 	unsigned scripts; /* that have not ended */
 	bool processors_to_spare;
+	uint64_t ways_given;
 	bool begun;
 	bool printing;
 } world;
@@ -394,6 +395,19 @@ twin_loop_processors_are_short(struct loop *l)
 	return !world.processors_to_spare;
 }
 
+static void
+twin_loop_give_way(struct loop *l)
+{
+	(void)l;
+	world.ways_given++;
+}
+
+uint64_t
+twin_ways_given(void)
+{
+	return world.ways_given;
+}
+
 void
 twin_set_processors_to_spare(bool spare)
 {
@@ -409,6 +423,7 @@ const struct loop_ops twin_loop_ops = {
 	.set_clock = twin_loop_set_clock,
 	.stay_awake = twin_loop_stay_awake,
 	.processors_are_short = twin_loop_processors_are_short,
+	.give_way = twin_loop_give_way,
 	.begin_work = twin_loop_begin_work,
 };
 

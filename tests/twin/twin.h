@@ -38,6 +38,9 @@ void twin_compute(uint64_t ns);
 /* Whether there are more processors than threads; in a new world there are not. */
 void twin_set_processors_to_spare(bool spare);
 
+/* How often loops have let other threads have their processor, in this world. */
+uint64_t twin_ways_given(void);
+
 /* Adds to the trace. */
 void twin_note(const char *what, uint64_t a, uint64_t b);
 /* What has happened so far, in one number: equal for equal seeds. */
