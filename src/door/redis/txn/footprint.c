@@ -2,9 +2,9 @@
 
 #include <malloc.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/budget.h"
+#include "base/machine.h"
 #include "base/metric.h"
 #include "base/process.h"
 #include "door/redis/txn/redis_int.h"
@@ -46,7 +46,7 @@ footprint_of(const struct redis *r, const struct budget *memory)
 		.used = heap.uordblks + heap.hblkhd,
 		.active = heap.arena + heap.hblkhd,
 		.startup = r->started_bytes,
-		.system = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		.system = machine_installed_bytes(),
 	};
 
 	getrusage(RUSAGE_SELF, &usage);

@@ -138,6 +138,7 @@ struct group {
 
 	/* Of the attempt under way. */
 	size_t ran;
+	size_t asked;       /* how many of the next commands have had their items asked for */
 	struct job *failed; /* its unit `failed->end` has failed */
 	bool serve_failed;  /* the unit of a claimed job has failed */
 	bool stopped;
@@ -451,6 +452,82 @@ group_is_stale_for(const struct group *g, const struct unit *u)
 	return u->command->flags & COMMAND_FRESH && (stats.sets || stats.clears);
 }
 
+/* Headers that are asked for before the commands that read them are run. */
+struct ahead {
+	size_t left; /* items that may be asked for yet */
+	struct txn_asking asking;
+};
+
+/* False: no more can be asked for. */
+static bool
+ahead_ask(struct ahead *a, struct call *c, struct str key)
+{
+	if (!a->left)
+		return false;
+	if (key.len > TIMED_ITEM_KEY_BYTES)
+		return true;
+	if (txn_ask_soon(c, c->db, key, &a->asking) != STATUS_OK)
+		return false;
+	a->left--;
+	return true;
+}
+
+/* Asks for the headers of what the unit is about. False: no more can be. */
+static bool
+group_ask_unit(struct group *g, const struct job *job, const struct unit *u, struct ahead *a)
+{
+	struct call call = {
+		.redis = g->redis,
+		.client = job->client,
+		.command = u->command,
+		.argv = u->argv,
+		.argc = u->argc,
+		.x = &g->x,
+		.db = u->db,
+		.arena = g->arena,
+	};
+	size_t *places;
+	size_t count;
+
+	if (u->is_exec || !(u->command->flags & (COMMAND_FAST | COMMAND_SMALL)))
+		return true;
+	if (command_has_one_key(u->command, u->argc))
+		return ahead_ask(a, &call, u->argv[u->command->first_key]);
+	if (command_keys(u->command, u->argv, u->argc, g->arena, &places, &count) != STATUS_OK)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (!ahead_ask(a, &call, u->argv[places[i]]))
+			return false;
+	return true;
+}
+
+/*
+ * Asks in one go for the headers that the next commands of the group read first. In a store that
+ * others use, too, each read is a round trip, and the commands then wait for one in place of many.
+ * In a store of this process, looking up several keys at once takes less time. A command whose
+ * header could not be asked for here asks for it again by itself, and is told why it fails.
+ */
+static void
+group_ask_ahead(struct group *g, const struct job *job)
+{
+	bool is_shared = kv_is_shared(g->redis->config.store);
+	struct ahead a = { .left = is_shared ? RUN_ASK_AHEAD : KV_MANY };
+	size_t next = job->end;
+	bool more = true;
+
+	if (!is_shared && job->count - job->end == 1 && !group_next(job))
+		return;
+	for (const struct job *j = job; j && more; j = group_next(j)) {
+		for (size_t i = next; more && i < j->count && !j->blocked && !j->full; i++) {
+			more = group_ask_unit(g, j, &j->units[i], &a);
+			g->asked += more;
+		}
+		next = group_next(j) ? group_next(j)->done : 0;
+	}
+	txn_asking_send(&a.asking);
+	err_clear(&g->err);
+}
+
 static enum status
 group_run_units(struct group *g, struct job *job)
 {
@@ -471,6 +548,10 @@ group_run_units(struct group *g, struct job *job)
 			g->stopped = true;
 			return STATUS_OK;
 		}
+		if (!g->asked)
+			group_ask_ahead(g, job);
+		if (g->asked)
+			g->asked--;
 		g->x.stages = (struct timed_stages){ .first = stage_first(job) };
 		status = group_run_unit(g, job, &job->units[job->end], &blocks);
 		if (status != STATUS_OK) {
@@ -503,7 +584,7 @@ group_run_job(struct group *g, struct job *job)
 static void
 group_begin(struct group *g)
 {
-	g->ran = 0;
+	g->ran = g->asked = 0;
 	g->failed = NULL;
 	g->serve_failed = g->stopped = false;
 	g->looked = &g->x.effects;
@@ -542,57 +623,6 @@ group_explain(struct group *g, enum status status)
 	return status;
 }
 
-/* Asks for the headers of what the unit is about, `*left` at most. False: no more can be. */
-static bool
-group_ask_unit(struct group *g, const struct job *job, const struct unit *u, size_t *left)
-{
-	struct call call = {
-		.redis = g->redis,
-		.client = job->client,
-		.command = u->command,
-		.argv = u->argv,
-		.argc = u->argc,
-		.x = &g->x,
-		.db = u->db,
-		.arena = g->arena,
-	};
-	size_t *places;
-	size_t count;
-
-	if (u->is_exec || !(u->command->flags & (COMMAND_FAST | COMMAND_SMALL)) ||
-	    command_keys(u->command, u->argv, u->argc, g->arena, &places, &count) != STATUS_OK)
-		return true;
-	for (size_t i = 0; i < count; i++) {
-		struct str key = u->argv[places[i]];
-
-		if (!*left)
-			return false;
-		if (key.len > TIMED_ITEM_KEY_BYTES)
-			continue;
-		if (txn_ask(&call, u->db, key) != STATUS_OK)
-			return false;
-		--*left;
-	}
-	return true;
-}
-
-/*
- * Where the store is others', too, a read is a round trip. So what the commands of the group will
- * want first is asked for together, and each of them waits for what has mostly come. Whatever fails
- * here is asked for again by the command, which is then told why.
- */
-static void
-group_ask_ahead(struct group *g)
-{
-	size_t left = RUN_ASK_AHEAD;
-	bool more = kv_is_shared(g->redis->config.store);
-
-	for (const struct job *j = g->first; j && more; j = group_next(j))
-		for (size_t i = j->done; more && i < j->count && !j->blocked && !j->full; i++)
-			more = group_ask_unit(g, j, &j->units[i], &left);
-	err_clear(&g->err);
-}
-
 static enum status
 group_body(struct kv_tx *tx, void *arg)
 {
@@ -610,7 +640,6 @@ group_body(struct kv_tx *tx, void *arg)
 	group_begin(g);
 	if (!g->reads)
 		TRY(txn_ask_tracked(&g->x));
-	group_ask_ahead(g);
 	for (struct job *j = g->first; j && !g->stopped && status == STATUS_OK; j = group_next(j))
 		if (!j->blocked && !j->full)
 			status = group_run_job(g, j);

@@ -21,7 +21,7 @@
 #include "model/timed/items/item.h"
 
 enum {
-	RUN_ASK_AHEAD = 512, /* items of a transaction, in a store that others use, too */
+	RUN_ASK_AHEAD = 512, /* items that are asked for together in a store that others use, too */
 	RUN_READ_LANES = 4,  /* transactions under way at once that such commands share */
 	RUN_READ_LANES_ALL = (1 << RUN_READ_LANES) - 1,
 	RUN_READ_PATIENCE_MS = 250, /* for which one waits for them, before it reads alone */

@@ -299,6 +299,18 @@ item_find(struct txn *x, unsigned db, struct str key)
 	return chain_find(hash_table_find(&x->items, hash), hash, db, key);
 }
 
+static struct txn_item *
+item_new(struct txn *x, unsigned db, struct str key)
+{
+	struct txn_item *i = arena_zalloc(x->arena, sizeof(*i));
+
+	if (i) {
+		i->db = db;
+		i->item.key = key;
+	}
+	return i;
+}
+
 static enum status
 item_keep(struct txn *x, struct txn_item *i)
 {
@@ -327,33 +339,26 @@ txn_lacks(struct txn *x, unsigned db, struct str key)
 }
 
 /*
- * Asks for the header of an item that the transaction does not have, in a database that it has
- * opened. `t` NULL: there is none.
+ * Asks for the header of an item that the transaction does not have yet. Where there is no
+ * database, the transaction does not keep the item: another command may create the database.
  */
-static enum status
-item_ask_in(struct txn *x, struct timed *t, unsigned db, struct str key, struct txn_item **ret)
-{
-	struct txn_item *i = arena_zalloc(x->arena, sizeof(*i));
-
-	if (!i)
-		return STATUS_LIMIT;
-	i->db = db;
-	i->item.key = key;
-	*ret = i;
-	if (!t)
-		return STATUS_OK; /* it is not kept: another command may create the database */
-	TRY(timed_item_ask(t, key, x->arena, &i->item));
-	return item_keep(x, i);
-}
-
 static enum status
 item_ask(struct call *c, unsigned db, struct str key, struct txn_item **ret)
 {
+	struct txn *x = c->x;
+	struct txn_item *i;
 	struct timed *t;
 
 	TRY(step_count(1));
 	TRY(txn_db(c, db, &t));
-	return item_ask_in(c->x, t, db, key, ret);
+	i = item_new(x, db, key);
+	if (!i)
+		return STATUS_LIMIT;
+	*ret = i;
+	if (!t)
+		return STATUS_OK;
+	TRY(timed_item_ask(t, key, x->arena, &i->item));
+	return item_keep(x, i);
 }
 
 static enum status
@@ -460,17 +465,50 @@ txn_items(struct call *c, const struct str *keys, size_t count, size_t step,
 	return STATUS_OK;
 }
 
-enum status
-txn_ask(struct call *c, unsigned db, struct str key)
+void
+txn_asking_send(struct txn_asking *a)
 {
-	struct txn_item *ignored;
+	if (a->count)
+		timed_items_ask(a->t, a->items, a->count);
+	a->count = 0;
+}
+
+enum status
+txn_ask_soon(struct call *c, unsigned db, struct str key, struct txn_asking *a)
+{
+	struct txn_item *i;
 	struct timed *t;
 
+	/* Commands about one key often follow each other, and this is sooner than looking it up. */
+	if (a->count && a->db == db && str_eq(a->items[a->count - 1]->key, key))
+		return STATUS_OK;
 	if (item_find(c->x, db, key))
 		return STATUS_OK;
 	TRY(step_count(1));
 	TRY(txn_db_there(c, db, &t));
-	return t ? item_ask_in(c->x, t, db, key, &ignored) : STATUS_OK;
+	if (!t)
+		return STATUS_OK;
+	if (a->count == KV_MANY || a->db != db)
+		txn_asking_send(a);
+	a->db = db;
+	a->t = t;
+	i = item_new(c->x, db, key);
+	if (!i)
+		return STATUS_LIMIT;
+	TRY(timed_item_name(t, key, c->x->arena, &i->item));
+	TRY(item_keep(c->x, i));
+	a->items[a->count++] = &i->item;
+	return STATUS_OK;
+}
+
+enum status
+txn_ask(struct call *c, unsigned db, struct str key)
+{
+	struct txn_asking a = { .count = 0 };
+	enum status status = txn_ask_soon(c, db, key, &a);
+
+	txn_asking_send(&a);
+	return status;
 }
 
 enum status

@@ -12,6 +12,7 @@
 #include "door/redis/acl/command.h"
 #include "door/redis/txn/messages.h"
 #include "door/redis/txn/redis_config.h"
+#include "kv/many.h"
 #include "model/timed/items/items.h"
 
 enum {
@@ -178,6 +179,23 @@ bool txn_count_look(struct call *c, const struct timed_item *item);
  * writes, so a caller may ignore a failure and go on: no half-made change is in the transaction.
  */
 MUST_USE enum status txn_ask(struct call *c, unsigned db, struct str key);
+
+/* Items that are asked for together; all zeroes at first. */
+struct txn_asking {
+	unsigned db; /* of all of them */
+	struct timed *t;
+	struct timed_item *items[KV_MANY];
+	size_t count;
+};
+
+/*
+ * The same, but the item may wait in `a` for others that are asked for in one call. Whatever that
+ * returns, txn_asking_send() is called before anything else is done in the transaction.
+ */
+MUST_USE enum status txn_ask_soon(struct call *c, unsigned db, struct str key,
+				  struct txn_asking *a);
+void txn_asking_send(struct txn_asking *a);
+
 /* The versions of items (timed_item_version()), in one more round trip. */
 MUST_USE enum status txn_versions(struct call *c, struct timed_item *const *items, size_t count,
 				  struct str *ret);

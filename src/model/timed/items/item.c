@@ -7,10 +7,13 @@
  *     (P, GONE, b"id")               → '': a body that is to be cleared (gone.c)
  *     (P, COUNT, shard)              → how many headers there are, by the hash of their keys
  */
+#include <assert.h>
 #include <endian.h>
 
 #include "base/hash.h"
+#include "kv/many.h"
 #include "model/timed/items/item_int.h"
+#include "model/timed/items/items.h"
 #include "model/timed/versions.h"
 
 enum {
@@ -20,7 +23,7 @@ enum {
 /* ---- Reading ---- */
 
 enum status
-timed_item_ask(struct timed *t, struct str key, struct arena *arena, struct timed_item *ret)
+timed_item_name(struct timed *t, struct str key, struct arena *arena, struct timed_item *ret)
 {
 	*ret = (struct timed_item){ .t = t, .arena = arena, .key = key };
 	if (key.len > TIMED_ITEM_KEY_BYTES)
@@ -29,8 +32,31 @@ timed_item_ask(struct timed *t, struct str key, struct arena *arena, struct time
 			       TIMED_ITEM_KEY_BYTES);
 	TRY(timed_ask(t));
 	TRY(timed_item_row(t->db, arena, key, &ret->row));
+	return STATUS_OK;
+}
+
+enum status
+timed_item_ask(struct timed *t, struct str key, struct arena *arena, struct timed_item *ret)
+{
+	TRY(timed_item_name(t, key, arena, ret));
 	ret->has_asked = true;
 	return timed_data_ask(t, ret->row, KV_READ, &ret->asked);
+}
+
+void
+timed_items_ask(struct timed *t, struct timed_item *const *items, size_t count)
+{
+	struct timed_got got[KV_MANY];
+	struct str rows[KV_MANY];
+
+	assert(count && count <= KV_MANY);
+	for (size_t i = 0; i < count; i++)
+		rows[i] = items[i]->row;
+	timed_data_ask_many(t, rows, count, KV_READ, got);
+	for (size_t i = 0; i < count; i++) {
+		items[i]->has_asked = true;
+		items[i]->asked = got[i];
+	}
 }
 
 enum status

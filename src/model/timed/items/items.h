@@ -20,6 +20,14 @@ extern const struct catalog_kind timed_redis_kind;
 /* The database with the libraries of functions, which no client can select. */
 #define TIMED_FUNCTIONS "functions"
 
+/*
+ * timed_item_ask() for several items at once, at least one and at most KV_MANY, each of which
+ * timed_item_name() has made. Between both, nothing else is done with them.
+ */
+MUST_USE enum status timed_item_name(struct timed *t, struct str key, struct arena *arena,
+				     struct timed_item *ret);
+void timed_items_ask(struct timed *t, struct timed_item *const *items, size_t count);
+
 /* A page of items: headers alone, of what is there and has not expired. */
 struct timed_items {
 	struct timed_item *items; /* their keys are in the arena */
