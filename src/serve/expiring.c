@@ -211,38 +211,62 @@ expiring_fini(struct expiring *x)
 
 /* ---- One object ---- */
 
+/* With the lock. Adds it if room for it can be made. */
+static enum status
+add(struct expiring *x, uint64_t hash, struct expiring_entry *e, size_t bytes, struct ended *ended)
+{
+	struct expiring_entry **slot = slot_of(x, hash);
+	struct expiring_entry *oldest;
+
+	if (!has_room(x, bytes))
+		(void)end_chosen(x, &(struct choice){ .over = true }, ended);
+	while (!has_room(x, bytes)) {
+		oldest = x->rules->replaces && ended->close_count < EXPIRING_BATCH
+				 ? find_oldest_idle(x)
+				 : NULL;
+		if (!oldest || !entry_end(x, oldest, clock_mono_ns(), ended))
+			return STATUS_LIMIT;
+	}
+	*e = (struct expiring_entry){ .next = *slot, .hash = hash, .bytes = bytes, .taken = true };
+	*slot = e;
+	order_make_newest(x, e, clock_mono_ns());
+	x->count++;
+	x->bytes += bytes;
+	return STATUS_OK;
+}
+
 enum status
 expiring_add(struct expiring *x, uint64_t hash, const void *key, struct expiring_entry *e,
 	     size_t bytes)
 {
 	struct ended ended = { .close_count = 0 };
-	enum status status = STATUS_OK;
-	struct expiring_entry *oldest;
+	enum status status = STATUS_EXISTS;
 
 	pthread_mutex_lock(&x->lock);
-	if (!x->rules->alike && find(x, hash, key)) {
-		unlock(x, &ended);
-		return STATUS_EXISTS;
-	}
-	if (!has_room(x, bytes))
-		(void)end_chosen(x, &(struct choice){ .over = true }, &ended);
-	while (status == STATUS_OK && !has_room(x, bytes)) {
-		oldest = x->rules->replaces && ended.close_count < EXPIRING_BATCH
-				 ? find_oldest_idle(x)
-				 : NULL;
-		if (!oldest || !entry_end(x, oldest, clock_mono_ns(), &ended))
-			status = STATUS_LIMIT;
-	}
-	if (status == STATUS_OK) {
-		struct expiring_entry **slot = slot_of(x, hash);
+	if (x->rules->alike || !find(x, hash, key))
+		status = add(x, hash, e, bytes, &ended);
+	unlock(x, &ended);
+	return status;
+}
 
-		*e = (struct expiring_entry){
-			.next = *slot, .hash = hash, .bytes = bytes, .taken = true
-		};
-		*slot = e;
-		order_make_newest(x, e, clock_mono_ns());
-		x->count++;
-		x->bytes += bytes;
+enum status
+expiring_put(struct expiring *x, uint64_t hash, const void *key, struct expiring_entry *e,
+	     size_t bytes, bool (*may)(const void *arg, const struct expiring_entry *old),
+	     const void *arg)
+{
+	struct ended ended = { .close_count = 0 };
+	enum status status = STATUS_EXISTS;
+	struct expiring_entry *old;
+
+	assert(!x->rules->end && !x->rules->alike);
+	pthread_mutex_lock(&x->lock);
+	old = find(x, hash, key);
+	if (!old || (!old->taken && (!may || may(arg, old)))) {
+		if (old)
+			entry_remove(x, old, &ended);
+		status = add(x, hash, e, bytes, &ended);
+		if (status == STATUS_OK)
+			e->taken = false;
 	}
 	unlock(x, &ended);
 	return status;
@@ -274,6 +298,7 @@ struct expiring_entry *
 expiring_look(struct expiring *x, uint64_t hash, const void *key,
 	      enum expiring_look (*look)(void *arg, struct expiring_entry *e), void *arg)
 {
+	struct ended ended = { .close_count = 0 };
 	enum expiring_look what = EXPIRING_LEAVE;
 	struct expiring_entry *e;
 
@@ -281,13 +306,14 @@ expiring_look(struct expiring *x, uint64_t hash, const void *key,
 	e = find(x, hash, key);
 	if (e)
 		what = look(arg, e);
+	assert(!e || !e->taken || (what != EXPIRING_TAKE && what != EXPIRING_END));
 	if (what != EXPIRING_LEAVE)
 		entry_use(x, e, clock_mono_ns());
-	if (what == EXPIRING_TAKE) {
-		assert(!e->taken);
+	if (what == EXPIRING_TAKE)
 		e->taken = true;
-	}
-	pthread_mutex_unlock(&x->lock);
+	else if (what == EXPIRING_END)
+		(void)entry_end(x, e, e->used_ns, &ended);
+	unlock(x, &ended);
 	return what == EXPIRING_TAKE ? e : NULL;
 }
 

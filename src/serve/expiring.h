@@ -87,6 +87,19 @@ MUST_USE enum status expiring_add(struct expiring *x, uint64_t hash, const void 
 				  struct expiring_entry *e, size_t bytes);
 
 /*
+ * Puts a new object in place of the idle one of its key, or adds it where there is none. Whoever
+ * looks for the key meanwhile finds the one or the other. The new object is idle afterwards. `may`
+ * is called with the lock, and says whether the old object may be replaced; where it is NULL, any
+ * may be. STATUS_EXISTS: the old one may not be replaced, or is taken. STATUS_LIMIT: there is no
+ * room for the new one, and the old one has ended. The new object is still the caller's after a
+ * failure. Only for rules without an `end`, by which a key has one object.
+ */
+MUST_USE enum status expiring_put(struct expiring *x, uint64_t hash, const void *key,
+				  struct expiring_entry *e, size_t bytes,
+				  bool (*may)(const void *arg, const struct expiring_entry *old),
+				  const void *arg);
+
+/*
  * Takes the idle object of that key whose time is not over. STATUS_NOT_FOUND: there is none;
  * STATUS_BUSY: there is, and somebody has it. Of several with one key it takes any.
  */
@@ -98,6 +111,7 @@ enum expiring_look {
 	EXPIRING_LEAVE,
 	EXPIRING_USE,  /* it counts as used now */
 	EXPIRING_TAKE, /* it was idle, and is taken now */
+	EXPIRING_END,  /* it was idle, and ends now */
 };
 
 /*

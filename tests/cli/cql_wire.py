@@ -121,6 +121,17 @@ class Connection:
             return True
 
 
+def together(c, *frames):
+    """Sends all at once; the answers (opcode, body) in their order."""
+    c.socket.sendall(b"".join(struct.pack(">BBhBI", 4, 0, n, opcode, len(body)) + body
+                              for n, (opcode, body) in enumerate(frames)))
+    answers = {}
+    for _ in frames:
+        (_, _, stream, opcode), body = c.read()
+        answers[stream] = opcode, body
+    return [answers[n] for n in range(len(frames))]
+
+
 class CqlError(Exception):
     def __init__(self, code, text):
         super().__init__(f"{code:#x} {text}")

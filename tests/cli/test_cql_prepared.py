@@ -5,9 +5,10 @@ import random
 import struct
 import threading
 
-from cql_wire import (AUTH_SUCCESS, ERROR, PREPARE, Connection, CqlError, Reader, error_of, rows_of, string)
+from cql_wire import (AUTH_SUCCESS, ERROR, PREPARE, RESULT, Connection, CqlError, Reader, error_of, rows_of, string,
+                      together)
 from cql_wire_server import Door
-from harness import equal, main, test
+from harness import equal, main, run_threads, test
 
 EXECUTE, BATCH = 0xa, 0xd
 INVALID, UNAUTHORIZED, UNPREPARED = 0x2200, 0x2100, 0x2500
@@ -333,6 +334,24 @@ def many_run_one_statement_while_the_schema_changes(cwd):
             thread.join()
         equal(failures, [])
         assert changes > 10, changes
+
+
+@test
+def one_that_others_prepare_again_is_never_missing(cwd):
+    turns, at_once = 30, 500
+    with Two(cwd, "t (k int PRIMARY KEY, v int)") as (_, b):
+        statement = "SELECT v FROM ks.t WHERE k = ?"
+        one = prepare(b, statement)
+        again = PREPARE, struct.pack(">I", len(statement)) + statement.encode()
+        run = EXECUTE, struct.pack(">H", len(one)) + one + b"\0\1\1" + values_of([number(1)])
+
+        def work(frame):
+            with Connection(b.socket.getpeername()[1]) as c:
+                c.start()
+                for _ in range(turns):
+                    equal({opcode for opcode, _ in together(c, *[frame] * at_once)}, {RESULT})
+
+        run_threads(*(lambda frame=frame: work(frame) for frame in (again, run) * 2))
 
 
 main()

@@ -242,6 +242,60 @@ a_look_decides_with_the_lock(void **state)
 	/* A taken one may be looked at, and stays its taker's. */
 	assert_null(look(1, EXPIRING_LEAVE));
 	give(t);
+	assert_null(look(1, EXPIRING_END));
+	assert_int_equal(freed, 1);
+	assert_int_equal(expiring_count(&table), 0);
+	expiring_fini(&table);
+}
+
+static bool
+may_if(const void *arg, const struct expiring_entry *old)
+{
+	return arg == old;
+}
+
+/* A new object by expiring_put(). NULL: it was refused so. */
+static struct thing *
+put(uint64_t key, size_t bytes, const struct thing *old, enum status expected)
+{
+	struct thing *t = mem_zalloc(sizeof(*t));
+
+	assert_non_null(t);
+	t->key = key;
+	assert_int_equal(
+		expiring_put(&table, key, &key, &t->entry, bytes, old ? may_if : NULL, old),
+		expected);
+	if (expected == STATUS_OK)
+		return t;
+	mem_free(t);
+	return NULL;
+}
+
+static void
+one_is_put_in_place_of_another_that_may_go(void **state)
+{
+	struct thing *first, *second, *other;
+
+	(void)state;
+	begin(&replacing);
+	first = put(1, 10, NULL, STATUS_OK); /* in place of none, and idle */
+	other = put(2, 10, first, STATUS_OK);
+	assert_ptr_equal(take(1, STATUS_OK), first);
+	(void)put(1, 10, NULL, STATUS_EXISTS); /* somebody has it */
+	(void)put(1, 10, first, STATUS_EXISTS);
+	give(first);
+	(void)put(1, 10, other, STATUS_EXISTS);
+	assert_int_equal(freed, 0);
+	second = put(1, MOST_BYTES - 10, first,
+		     STATUS_OK); /* beside the other, without the first */
+	assert_int_equal(freed, 1);
+	assert_int_equal(expiring_bytes(&table), MOST_BYTES);
+	assert_ptr_equal(take(1, STATUS_OK), second);
+	give(second);
+	(void)put(1, MOST_BYTES + 1, NULL, STATUS_LIMIT);
+	assert_int_equal(expiring_count(&table), 0);
+	assert_int_equal(expiring_bytes(&table), 0);
+	assert_int_equal(freed, 3);
 	expiring_fini(&table);
 }
 
@@ -543,6 +597,7 @@ main(void)
 		cmocka_unit_test(a_taken_object_is_busy_until_it_is_given_back),
 		cmocka_unit_test(a_key_has_one_object_unless_the_rules_say_otherwise),
 		cmocka_unit_test(a_look_decides_with_the_lock),
+		cmocka_unit_test(one_is_put_in_place_of_another_that_may_go),
 		cmocka_unit_test(one_that_is_ended_while_it_is_taken_ends_when_it_is_given_back),
 		cmocka_unit_test(one_whose_time_is_over_is_not_found_and_is_swept),
 		cmocka_unit_test(all_that_match_end),

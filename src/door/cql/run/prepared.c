@@ -106,27 +106,37 @@ id_hash(const void *id)
 	return hash_keyed(0, str_of(id, PREPARED_ID_BYTES));
 }
 
-enum status
-prepared_keep(struct cql_door *door, struct prepared *p)
+static bool
+kept_has(const void *p, const struct expiring_entry *e)
 {
-	struct kept *k;
+	return ((const struct kept *)e)->prepared == p;
+}
+
+/*
+ * Keeps it in place of the one of its id, if that is `old`, or whichever it is if `old` is NULL. A
+ * client that executes the statement meanwhile finds one of both: it never is missing.
+ */
+static enum status
+keep(struct cql_door *door, struct prepared *p, const struct prepared *old)
+{
+	struct kept *k = mem_zalloc(sizeof(*k));
 	enum status status;
 
-	/* One of before may be about a table that has changed since. */
-	(void)expiring_end(&door->prepared, id_hash(p->id), p->id);
-	k = mem_zalloc(sizeof(*k));
 	if (!k)
 		return STATUS_NOMEM;
 	atomic_fetch_add(&p->refs, 1);
 	k->prepared = p;
-	status = expiring_add(&door->prepared, id_hash(p->id), p->id, &k->entry,
-			      sizeof(*k) + arena_used_bytes(p->arena));
-	if (status == STATUS_OK)
-		expiring_give(&door->prepared, &k->entry);
-	else
+	status = expiring_put(&door->prepared, id_hash(p->id), p->id, &k->entry,
+			      sizeof(*k) + arena_used_bytes(p->arena), old ? kept_has : NULL, old);
+	if (status != STATUS_OK)
 		kept_free(&k->entry);
-	/* Another client may have prepared it meanwhile. */
-	return status == STATUS_EXISTS ? STATUS_OK : status;
+	return status;
+}
+
+enum status
+prepared_keep(struct cql_door *door, struct prepared *p)
+{
+	return keep(door, p, NULL);
 }
 
 static enum expiring_look
@@ -164,33 +174,6 @@ prepared_set_partition(struct prepared *p, const unsigned *markers, size_t count
 }
 
 /* ---- Statements whose table has changed ---- */
-
-struct replacing {
-	const struct prepared *old;
-	struct prepared *by;
-	bool replaced;
-	bool is_other; /* another run of the statement has replaced it already */
-};
-
-/*
- * Swaps it in place, so that no client that executes it meanwhile finds it missing. The table of
- * statements goes on counting the old one's bytes, so the new one may not have more.
- */
-static enum expiring_look
-kept_replace(void *arg, struct expiring_entry *e)
-{
-	struct replacing *x = arg;
-	struct kept *k = (struct kept *)e;
-
-	x->is_other = k->prepared != x->old;
-	if (e->taken || x->is_other ||
-	    arena_used_bytes(x->by->arena) > arena_used_bytes(x->old->arena))
-		return EXPIRING_LEAVE;
-	atomic_fetch_add(&x->by->refs, 1);
-	k->prepared = x->by;
-	x->replaced = true;
-	return EXPIRING_USE;
-}
 
 static bool
 is_kept(struct cql_door *door, const struct prepared *p)
@@ -233,7 +216,6 @@ renew(struct prepared *p, const struct run *run)
 {
 	struct cql_door *door = run->r->door;
 	struct prepared *new;
-	struct replacing x;
 
 	/* Another client has done it, or none has executed it for long. */
 	if (!is_kept(door, p))
@@ -241,13 +223,22 @@ renew(struct prepared *p, const struct run *run)
 	new = compile_again(p, run);
 	if (!new)
 		return;
-	x = (struct replacing){ .old = p, .by = new };
-	(void)expiring_look(&door->prepared, id_hash(p->id), p->id, kept_replace, &x);
-	if (x.replaced)
-		prepared_unref(p);
-	else if (!x.is_other) /* which ends the old one first: others may find none for a moment */
-		(void)!prepared_keep(door, new);
+	/* One that another run has put there meanwhile stays. */
+	(void)!keep(door, new, p);
 	prepared_unref(new);
+}
+
+static enum expiring_look
+kept_end(void *p, struct expiring_entry *e)
+{
+	return kept_has(p, e) ? EXPIRING_END : EXPIRING_LEAVE;
+}
+
+/* Keeps it no longer. One of the same text that a client has prepared meanwhile stays. */
+static void
+forget(struct cql_door *door, struct prepared *p)
+{
+	(void)expiring_look(&door->prepared, id_hash(p->id), p->id, kept_end, p);
 }
 
 enum status
@@ -262,7 +253,7 @@ prepared_check(struct prepared *p, struct str id, const struct run *run)
 			renew(p, run);
 		return STATUS_OK;
 	}
-	(void)expiring_end(&r->door->prepared, id_hash(p->id), p->id);
+	forget(r->door, p);
 	r->more.id = id;
 	return request_fail(r, CQL_CODE_UNPREPARED,
 			    "The table of a prepared statement has changed: prepare it again");
