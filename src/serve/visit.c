@@ -207,6 +207,14 @@ visit_follow(struct clients_entry *e)
 	return STATUS_OK;
 }
 
+enum status
+visit_goes_on(struct clients_entry *e, bool removed_self)
+{
+	step_unit();
+	TRY(wanted_check(&e->op));
+	return removed_self ? STATUS_OK : visit_follow(e);
+}
+
 /* ---- Commands ---- */
 
 static const char *

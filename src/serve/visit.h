@@ -135,6 +135,13 @@ void visit_refuse(const struct clients_entry *e, struct str name, struct str on)
  */
 MUST_USE enum status visit_follow(struct clients_entry *e);
 
+/*
+ * Between two parts of the entry's operation that are committed one by one: each part is a unit of
+ * work (loop/step.h). Fails as wanted_check() does, and as visit_follow() does unless the operation
+ * has `removed_self`, its own person: it then goes on to its end.
+ */
+MUST_USE enum status visit_goes_on(struct clients_entry *e, bool removed_self);
+
 /* ---- Commands that wait: between clients_op_begin() and visit_op_end() ---- */
 
 /*

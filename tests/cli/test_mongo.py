@@ -323,7 +323,9 @@ def the_server_says_what_it_is(cwd):
         equal(status["connections"]["current"], 1)
         assert status["network"]["numRequests"] >= 3, status
         assert status["mem"]["resident"] > 0, status
-        assert c({"hostInfo": 1})["system"]["numCores"] > 0
+        system = c({"hostInfo": 1})["system"]
+        assert system["numCores"] > 0, system
+        assert 0 < system["memLimitMB"] <= system["memSizeMB"], system
         equal(c({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"],
               {"version": "8.0"})
         equal(c({"getParameter": "*"})["authenticationMechanisms"], ["SCRAM-SHA-256", "PLAIN"])

@@ -117,6 +117,13 @@ def people_are_those_of_every_door(cwd):
         equal(c({"dropAllUsersFromDatabase": 1})["n"], 1)
         equal([user["_id"] for user in c({"usersInfo": {"forAllDBs": True}})["users"]],
               ["admin.bob", "shop.eve"])
+        # Whoever is removed with the others removes all of them.
+        for name in ("ada", "boss", "zoe"):
+            c({"createUser": name, "pwd": "b", "roles": ["userAdmin"]}, "yard")
+        with server.login("boss", "b") as boss:
+            equal(boss({"dropAllUsersFromDatabase": 1}, "yard")["n"], 3)
+        equal([user["_id"] for user in c({"usersInfo": {"forAllDBs": True}})["users"]],
+              ["admin.bob", "shop.eve"])
     contains(ok("user", "list", cwd=cwd).stdout, '"eve"')
 
 

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import itertools
 import pathlib
+import random
 import re
 import signal
 import threading
@@ -335,6 +336,32 @@ def clients_that_meet_at_one_key_all_count(cwd):
             thread.join()
         with server.client() as c:
             equal(c("GET", "n"), b"1200")
+
+
+def drawn_command(rand, other):
+    """A command of one of two databases. `other` is by how much their numbers differ."""
+    key, second = (f"k{rand.randrange(6)}" for _ in range(2))
+    word = rand.choice("GET SET STRLEN EXISTS INCR DEL APPEND GETDEL TYPE TTL LLEN LPOP LPUSH HGET HSET SCARD SADD ZSCORE "
+                       "ZADD MGET MSET RENAME COPY EXPIRE SELECT SWAPDB FLUSHDB MOVE".split())
+    more = {"SET": [rand.randrange(9)], "APPEND": ["x"], "LPUSH": ["a", "b"], "HGET": ["f"], "HSET": ["f", "v"],
+            "SADD": ["m"], "ZSCORE": ["m"], "ZADD": [rand.randrange(9), "m"], "RENAME": [second], "COPY": [second],
+            "EXPIRE": [rand.choice((-1, 100))], "MOVE": [other + 1], "MSET": ["v", second, "w"],
+            "MGET": [f"k{n % 8}" for n in range(20)]}
+    if word == "SELECT":
+        return word, other + rand.randrange(2)
+    return {"SWAPDB": (word, other, other + 1), "FLUSHDB": (word,)}.get(word, (word, key, *more.get(word, ())))
+
+
+@test
+def a_pipeline_answers_what_its_commands_answer_one_by_one(cwd):
+    with Redis(cwd) as server, server.client() as c, server.client() as one:
+        one("SELECT", 2)
+        for _ in range(60):
+            seed, count = random.getrandbits(32), random.randrange(2, 120)
+            commands = [[drawn_command(rand, other) for rand in [random.Random(seed)] for _ in range(count)]
+                        for other in (0, 2)]
+            told = [c.pipeline(*commands[0]), [answer for command in commands[1] for answer in one.pipeline(command)]]
+            equal([str(answer) for answer in told[0]], [str(answer) for answer in told[1]])
 
 
 @test

@@ -359,10 +359,19 @@ mongo_run_drop_user(struct call *c)
 	return person_change(c, &p, c->mongo->config.people.remove);
 }
 
+/* Asked before each person is removed, since the right to remove people may be lost meanwhile. */
+static enum status
+removal_goes_on(struct call *c, bool removed_self)
+{
+	TRY(visit_goes_on(&c->client->entry, removed_self));
+	return removed_self ? STATUS_OK : call_check_rights(c, c->db, c->command->needs);
+}
+
 enum status
 mongo_run_drop_all_users(struct call *c)
 {
 	const struct door_people *people = &c->mongo->config.people;
+	bool removed_self = false;
 	struct str *names;
 	size_t count;
 	int32_t n = 0;
@@ -371,13 +380,16 @@ mongo_run_drop_all_users(struct call *c)
 	for (size_t i = 0; i < count; i++) {
 		struct arena_mark mark = arena_mark(c->arena);
 		struct door_person p;
-		enum status status = people->get(people->arg, names[i], c->arena, &p, &c->err);
+		enum status status;
 
+		TRY(removal_goes_on(c, removed_self));
+		status = people->get(people->arg, names[i], c->arena, &p, &c->err);
 		if (status != STATUS_OK && status != STATUS_NOT_FOUND)
 			return status;
 		/* Not those that another door has made. */
 		if (status == STATUS_OK && str_eq(p.db, c->db)) {
 			TRY(person_change(c, &p, c->mongo->config.people.remove));
+			removed_self |= str_eq(names[i], c->client->entry.who.user.name);
 			n++;
 		}
 		arena_reset(c->arena, mark);

@@ -79,7 +79,7 @@ writing_attempt(struct writing *w, struct kv_tx *tx)
 	w->now = w->done;
 	w->errors.len = w->done.errors_len;
 	w->upserted.len = w->done.upserted_len;
-	buf_set(&w->place_now, buf_str(&w->place));
+	buf_set_buf(&w->place_now, &w->place);
 	TRY(buf_status(&w->place_now));
 	w->tx = tx;
 	w->tries++;

@@ -267,7 +267,7 @@ session_sweep(struct kv_store *store, uint64_t ms, struct buf *place, bool *ret_
 	enum status status = kv_run(store, sessions_sweep_body, &s, NULL, err);
 
 	if (status == STATUS_OK) {
-		buf_set(place, buf_str(&s.next));
+		buf_set_buf(place, &s.next);
 		status = buf_status(place);
 	}
 	buf_release(&s.next);

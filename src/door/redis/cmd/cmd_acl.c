@@ -232,7 +232,7 @@ acl_deluser(struct call *c)
 	for (size_t i = 2; i < c->argc; i++) {
 		bool removed = false;
 
-		TRY(user_change_goes_on(c->client));
+		TRY(visit_goes_on(&c->client->entry, c->client->end != CLIENT_GOES_ON));
 		TRY(users_may_change(c, "acl|deluser"));
 		TRY(users_failed(c, user_remove(c->client, c->argv[i], c->arena, &removed, &err),
 				 &err));

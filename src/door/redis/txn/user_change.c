@@ -503,15 +503,6 @@ user_change(struct client *c, struct str name, const struct str *rules, size_t c
 
 /* ---- DELUSER ---- */
 
-enum status
-user_change_goes_on(struct client *c)
-{
-	step_unit();
-	TRY(wanted_check(&c->entry.op));
-	/* Whoever has removed themselves removes the others, too. */
-	return c->end == CLIENT_GOES_ON ? visit_follow(&c->entry) : STATUS_OK;
-}
-
 static bool
 is_of_user(void *arg, struct clients_entry *e)
 {

@@ -36,12 +36,6 @@ MUST_USE enum status user_change(struct client *c, struct str name, const struct
 MUST_USE enum status user_may_be_removed(struct redis *r, struct str name, struct err *err);
 
 /*
- * Between two users that one command removes: STATUS_CANCELLED if it has been ended, its client has
- * left or its person is gone. Each user is a unit of work (loop/step.h).
- */
-MUST_USE enum status user_change_goes_on(struct client *c);
-
-/*
  * Takes everything away from a user that this door has given. `*ret`: there was something. A person
  * of whom nothing else is known is removed. STATUS_INVALID as above.
  */
