@@ -48,6 +48,7 @@ struct net_stream {
 	bool moved;              /* bytes came, or were taken, since serve() was called */
 	bool ending;             /* serve() has returned false */
 	bool keeps;              /* the door keeps something that the peer has begun */
+	bool looks;              /* the last rest has ended with its time, and by nothing else */
 	bool unwanted;           /* and others need the memory */
 };
 
@@ -604,8 +605,19 @@ stream_wait_for_rest(struct net_stream *s, struct event **events, size_t count, 
 		net_session_unstall(&s->session);
 }
 
-/* Waits, and gives memory back if that takes its time. */
-static void
+/* Waits until then, or until one of them is set. True: none was. */
+static bool
+none_is_set_until(struct event **events, size_t count, uint64_t deadline_ns)
+{
+	return event_wait_any(events, count, deadline_ns) == count;
+}
+
+/*
+ * Waits for input or one of the other events. Memory that is not in use meanwhile is given back
+ * after a moment, or at once where the last wait has ended with its deadline: then the door has
+ * only looked at something, and goes on waiting. Returns true if this wait ends so.
+ */
+static bool
 stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, bool owes)
 {
 	struct net_session *session = &s->session;
@@ -614,19 +626,22 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 	uint64_t begun_ns = clock_mono_ns();
 	uint64_t patience_ns = begun_ns + NET_STREAM_PATIENCE_MS * CLOCK_NS_PER_MS;
 
+	if (patience_ns > deadline_ns)
+		patience_ns = deadline_ns;
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
 	event_init(&session->progress);
 	net_conn_update_reading(&s->conn->net);
-	if (event_wait_any(events + 1, count - 1,
-			   deadline_ns < patience_ns ? deadline_ns : patience_ns) < count - 1)
-		return;
-	if (deadline_ns <= patience_ns)
-		return;
+	if (!s->looks) {
+		if (!none_is_set_until(events + 1, count - 1, patience_ns))
+			return false;
+		if (patience_ns == deadline_ns)
+			return true;
+	}
 	stream_trim(s);
-	if (owes)
-		stream_wait_for_rest(s, events, count, begun_ns, deadline_ns);
-	else
-		(void)event_wait_any(events + 1, count - 1, deadline_ns);
+	if (!owes)
+		return none_is_set_until(events + 1, count - 1, deadline_ns);
+	stream_wait_for_rest(s, events, count, begun_ns, deadline_ns);
+	return false;
 }
 
 void
@@ -643,13 +658,15 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 		budget_part_last(&s->session.part);
 		budget_part_last(&s->input_part);
 	}
-	if (!stream_is_roused(s, input)) {
+	if (stream_is_roused(s, input)) {
+		s->looks = false;
+	} else {
 		/* A client that asks for nothing keeps no other one from being alone. */
 		task_rest();
 		/* The door may have left the beginning of a request, and needs more of it. */
 		if (input && stream_unread(s) < stream_options(&s->conn->net)->input_bytes)
 			s->wanted = stream_unread(s) + 1;
-		stream_rest(s, other, deadline_ns, owes);
+		s->looks = stream_rest(s, other, deadline_ns, owes);
 		s->wanted = 0;
 		task_rouse();
 	}

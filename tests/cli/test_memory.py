@@ -7,9 +7,12 @@ import os
 import pathlib
 import resource
 import socket
+import struct
 import time
 
 from harness import Server, contains, equal, main, test, until
+from rows_server import Door
+from attack.unread_rows import BEGIN, GREETING, frame  # harness has made the folder of tests known
 
 SPARE_BYTES = 12 * 1024 * 1024  # that a server without memory may still take
 DEADLINE_S = 120
@@ -226,6 +229,43 @@ def thousand_listings_that_nobody_reads_stay_within_the_memory(cwd):
             time.sleep(0.2)
             peak = max(peak, resident(server.process.pid))
         assert peak - before < memory + memory // 4, (before, peak)
+        for s in clients:
+            s.close()
+        equal(server.stop(), 0)
+
+
+def rows_answers(s, count):
+    """The bodies of so many answers."""
+    text, bodies = b"", b""
+    for _ in range(count):
+        while len(text) < 8 or len(text) < 8 + struct.unpack(">I", text[:4])[0]:
+            text += s.recv(4096)
+        end = 8 + struct.unpack(">I", text[:4])[0]
+        bodies, text = bodies + text[8:end], text[end:]
+    return bodies
+
+
+@test
+def those_who_rest_in_transactions_keep_nobody_out_when_they_look(cwd):
+    """Each looks once a second whether its transaction is over, all at about the same time."""
+    measure_nobody(cwd, 8388608)
+    with Door(cwd, "--config", "ini", "--no-sync") as server:
+        fill(server, 1)
+        clients = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(400)]
+        for s in clients:
+            s.sendall(GREETING + frame(BEGIN, b"\0"))
+        begun = sum(b"53200" not in rows_answers(s, 2) for s in clients)
+        assert 60 < begun < len(clients), begun
+        client = http.client.HTTPConnection(server.url[len("http://"):], timeout=60)
+        answers = []
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            client.request("GET", "/db/000000")
+            answer = client.getresponse()
+            answer.read()
+            answers.append(answer.status)
+            time.sleep(0.002)
+        equal(set(answers), {200})
         for s in clients:
             s.close()
         equal(server.stop(), 0)
