@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,20 @@
 #include "catalog/store_format.h"
 #include "model/revisioned/revisioned.h"
 #include "model/revisioned/shape.h"
+
+bool
+cli_hold_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		/* Reading and writing fail as they do without a descriptor. */
+		int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+		/* The lowest free number is taken, which is this one. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode) != fd)
+			return false;
+	}
+	return true;
+}
 
 void
 cli_complain(const char *fmt, ...)

@@ -50,6 +50,13 @@ extern const struct cli_command cli_follow, cli_import;
 extern const struct cli_command cli_incarnation;
 extern const struct cli_command cli_promote;
 
+/*
+ * Opens standard input, output and error on /dev/null where the caller has closed them. Otherwise a
+ * file of the store would get one of their numbers, and lines for the log would be written into it.
+ * Called before anything else is opened. False if there is no /dev/null.
+ */
+MUST_USE bool cli_hold_streams(void);
+
 /* Prints one line to standard error, with "frond: " before it. */
 void cli_complain(const char *fmt, ...) PRINTF(1, 2);
 

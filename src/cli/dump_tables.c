@@ -231,7 +231,7 @@ partition_begins(struct tables_dump *d, const struct table_row *row, bool *ret)
 	key_write(d, row->key, d->schema->hash_count, &key);
 	TRY(buf_status(&key));
 	*ret = !str_eq(buf_str(&key), buf_str(&d->partition));
-	buf_set(&d->partition, buf_str(&key));
+	buf_set_buf(&d->partition, &key);
 	return buf_status(&d->partition);
 }
 

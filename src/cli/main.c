@@ -55,6 +55,10 @@ main(int argc, char **argv)
 	char name[COMMAND_NAME_BYTES];
 	const struct cli_command *command;
 
+	if (!cli_hold_streams()) {
+		cli_complain("cannot open /dev/null in place of a standard stream that is closed");
+		return CLI_FAILED;
+	}
 	/* A reader that stops early is found by the write that fails, not by a signal. */
 	signal(SIGPIPE, SIG_IGN);
 	cli_watch_memory();

@@ -223,7 +223,7 @@ carry_body(struct kv_tx *tx, void *arg)
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	TRY(catalog_open(tx, NULL, s->db->kind->space, s->db->name, &db, s->err));
-	buf_set(&s->next, buf_str(&s->from));
+	buf_set_buf(&s->next, &s->from);
 	for (size_t i = 0; status == STATUS_OK && i < range.count; i++) {
 		buf_set(&key, db->prefix);
 		buf_append_str(&key, str_skip(range.pairs[i].key, s->db->prefix.len));
@@ -244,13 +244,13 @@ carry_space(struct salvage *s, uint64_t space)
 {
 	buf_set(&s->from, s->db->prefix);
 	tuple_put_u64(&s->from, space);
-	buf_set(&s->until, buf_str(&s->from));
+	buf_set_buf(&s->until, &s->from);
 	buf_append_byte(&s->until, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&s->from));
 	TRY(catalog_key_status(&s->until));
 	do {
 		TRY(kv_run(s->store, carry_body, s, NULL, s->err));
-		buf_set(&s->from, buf_str(&s->next));
+		buf_set_buf(&s->from, &s->next);
 		TRY(buf_status(&s->from));
 	} while (s->more);
 	return STATUS_OK;

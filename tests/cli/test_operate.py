@@ -7,11 +7,12 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import threading
 import time
 
 from damage import damage
-from harness import QUICK, Server, contains, equal, main, ok, run, test, until
+from harness import FROND, QUICK, Server, contains, equal, main, ok, run, test, until
 from mongo import Failure
 from mongo_server import MongoServer
 
@@ -55,6 +56,25 @@ def help_tells_what_each_command_takes(cwd):
         for option in options:
             contains(text, option)
         contains(text, "Exit codes: 0 ")
+
+
+# ---- Closed streams ----
+
+@test
+def no_file_gets_the_number_of_a_closed_stream(cwd):
+    for closed in ((0,), (2,), (0, 2)):
+        def close(fds=closed):
+            for fd in fds:
+                os.close(fd)
+        with Server(cwd, before=close) as server:
+            for fd in closed:
+                equal((fd, os.readlink(f"/proc/{server.process.pid}/fd/{fd}")), (fd, "/dev/null"))
+            equal(server.request("PUT", f"/db{len(closed)}{closed[0]}")[0], 201)
+            equal(server.stop(), 0)
+    # What cannot be written is a failure as it is without these numbers.
+    equal(subprocess.run([FROND, "--version"], cwd=cwd, preexec_fn=lambda: os.close(1),
+                         stderr=subprocess.DEVNULL).returncode, 1)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 
 # ---- Threads ----
