@@ -163,6 +163,7 @@ auth_again(const struct auth *a, const struct auth_client *client, struct arena 
 	   struct auth_user *user, struct err *err)
 {
 	struct auth_who who;
+	enum status status;
 
 	if (!auth_has_admins(a) && (user->admin || !client->door.len))
 		return user->admin ? STATUS_OK : STATUS_UNAUTHORIZED;
@@ -172,7 +173,9 @@ auth_again(const struct auth *a, const struct auth_client *client, struct arena 
 		return auth_token_again(a, user);
 	if (user->method == AUTH_METHOD_PROXY)
 		return auth_has_handler(a, AUTH_METHOD_PROXY) ? STATUS_OK : STATUS_UNAUTHORIZED;
-	if (auth_find(a, user->name, client, arena, &who, err) != STATUS_OK)
+	status = auth_find(a, user->name, client, arena, &who, err);
+	if (status == STATUS_NOT_FOUND || status == STATUS_CORRUPT || status == STATUS_NEWER)
 		return STATUS_UNAUTHORIZED;
+	TRY(status);
 	return auth_become(&who, arena, user->method, user);
 }

@@ -248,9 +248,10 @@ MUST_USE enum status auth_login(struct auth *a, const char *method, struct str n
 
 /*
  * For a user who logged in earlier: looks the name up again and gives `user` its present roles, in
- * the arena. STATUS_UNAUTHORIZED if the name does not exist any more, or there is no administrator
- * and the client's door has no people of its own. The roles of a token stay as they are;
- * STATUS_UNAUTHORIZED if it has ended, or its key was removed.
+ * the arena. STATUS_UNAUTHORIZED if the name does not exist any more, or its record cannot be read,
+ * or there is no administrator and the client's door has no people of its own. The roles of a token
+ * stay as they are; STATUS_UNAUTHORIZED if it has ended, or its key was removed. STATUS_LIMIT,
+ * STATUS_NOMEM and the failures of the store, which say nothing of the user.
  */
 MUST_USE enum status auth_again(const struct auth *a, const struct auth_client *client,
 				struct arena *arena, struct auth_user *user, struct err *err);

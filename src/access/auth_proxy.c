@@ -47,27 +47,27 @@ auth_set_proxy(struct auth *a, bool use_secret, struct str secret, struct str al
 	return STATUS_OK;
 }
 
-/* True if the token is the digits of an HMAC of the name, by one of the algorithms. */
-static bool
-proxy_has_secret(const struct auth_proxy_rules *p, struct str name, struct str token)
+/* STATUS_NOT_FOUND unless the token is the digits of an HMAC of the name, by an algorithm. */
+static enum status
+proxy_check_secret(const struct auth_proxy_rules *p, struct str name, struct str token,
+		   struct err *err)
 {
-	bool right = false;
-
-	if (!p->secret_len)
-		return false;
-	for (size_t i = 0; i < p->digests_count && !right; i++) {
+	for (size_t i = 0; i < p->digests_count && p->secret_len; i++) {
 		AUTO(buf_release) struct buf digits = BUF_INIT(TOKEN_DIGITS);
 		uint8_t digest[EVP_MAX_MD_SIZE];
 		unsigned len = sizeof(digest);
 
 		if (!HMAC(verifier_md(p->digests[i]), p->secret, (int)p->secret_len,
 			  (const uint8_t *)name.ptr, name.len, digest, &len))
-			return false;
+			return err_set(err, STATUS_NOMEM, "out of memory");
 		buf_append_hex(&digits, str_of(digest, len));
-		right = buf_status(&digits) == STATUS_OK && token.len == digits.len &&
-			CRYPTO_memcmp(token.ptr, digits.ptr, digits.len) == 0;
+		if (buf_status(&digits) != STATUS_OK)
+			return err_set(err, STATUS_NOMEM, "out of memory");
+		if (token.len == digits.len &&
+		    CRYPTO_memcmp(token.ptr, digits.ptr, digits.len) == 0)
+			return STATUS_OK;
 	}
-	return right;
+	return STATUS_NOT_FOUND;
 }
 
 static enum status
@@ -99,8 +99,8 @@ auth_proxy_check(const struct auth *a, const struct auth_client *client, struct 
 
 	if (!name.len || name.len > AUTH_NAME_BYTES)
 		return STATUS_NOT_FOUND;
-	if (a->proxy.use_secret && !proxy_has_secret(&a->proxy, name, client->proxy_token))
-		return STATUS_NOT_FOUND;
+	if (a->proxy.use_secret)
+		TRY(proxy_check_secret(&a->proxy, name, client->proxy_token, err));
 	user.name = arena_dup(arena, name);
 	if (!user.name.ptr || proxy_roles(client->proxy_roles, arena, &user) != STATUS_OK)
 		return err_set(err, STATUS_LIMIT,

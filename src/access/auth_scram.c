@@ -241,9 +241,11 @@ read_final(struct auth_scram *s, struct str message, uint8_t ret_proof[SCRAM_KEY
 	end = rest.ptr - 1; /* the comma before the proof */
 	if (!cut_attribute(&rest, 'p', &text) || rest.len)
 		return malformed(err);
-	if (base64_decode(&header, binding, BASE64_STANDARD) != STATUS_OK ||
-	    !str_eq(buf_str(&header), buf_str(&s->header)) || !str_eq(nonce, buf_str(&s->nonce)) ||
-	    base64_decode(&proof, text, BASE64_STANDARD) != STATUS_OK ||
+	if (base64_decode(&header, binding, BASE64_STANDARD) == STATUS_NOMEM ||
+	    base64_decode(&proof, text, BASE64_STANDARD) == STATUS_NOMEM)
+		return err_set(err, STATUS_NOMEM, "out of memory");
+	/* What could not be decoded has left its buffer empty. */
+	if (!str_eq(buf_str(&header), buf_str(&s->header)) || !str_eq(nonce, buf_str(&s->nonce)) ||
 	    proof.len != SCRAM_KEY_BYTES)
 		return malformed(err);
 	memcpy(ret_proof, proof.ptr, SCRAM_KEY_BYTES);

@@ -81,8 +81,11 @@ secret_read(const struct jwt_key_text *from, struct arena *arena, struct jwt_key
 	    struct err *err)
 {
 	AUTO(buf_release) struct buf bytes = BUF_INIT(JWT_KEY_BYTES);
+	enum status status = base64_decode(&bytes, from->text, BASE64_STANDARD);
 
-	if (base64_decode(&bytes, from->text, BASE64_STANDARD) != STATUS_OK || !bytes.len)
+	if (status == STATUS_NOMEM)
+		return err_set(err, status, "out of memory");
+	if (status != STATUS_OK || !bytes.len)
 		return err_set(err, STATUS_INVALID, "[jwt_keys] %s: is not base64",
 			       QUOTE_SHOW(from->name));
 	ret->secret = buf_dup(&bytes, arena);

@@ -10,6 +10,7 @@
 
 #include "access/auth_scram.h"
 #include "access/door_password.h"
+#include "access/follow.h"
 #include "access/people.h"
 #include "access/person_cache.h"
 #include "access/settings.h"
@@ -351,6 +352,53 @@ the_password_of_a_door_is_hashed_by_its_digits(void **state)
 	assert_memory_not_equal(plain, digits, sizeof(plain));
 }
 
+static void
+what_is_not_there_can_be_freed(void **state)
+{
+	(void)state;
+	auth_scram_free(NULL);
+	people_news_free(NULL);
+	jwt_rules_free(NULL);
+}
+
+/* Of a scheme that there is not, as of a digest that there is not, nothing can be made. */
+static void
+a_verifier_of_no_scheme_has_no_hash(void **state)
+{
+	struct verifier v = { .digest = VERIFIER_SHA256, .rounds = 1, .hash_len = 32 };
+	uint8_t hash[VERIFIER_HASH_BYTES];
+
+	(void)state;
+	v.scheme = VERIFIER_PBKDF2;
+	assert_true(verifier_is_sound(&v));
+	assert_true(verifier_derive(&v, STR("password"), hash));
+	v.scheme = (enum verifier_scheme)99;
+	assert_false(verifier_is_sound(&v));
+	assert_false(verifier_derive(&v, STR("password"), hash));
+	v.scheme = VERIFIER_PBKDF2;
+	v.digest = (enum verifier_digest)99;
+	assert_false(verifier_is_sound(&v));
+	assert_null(verifier_md(v.digest));
+}
+
+/* Each of them by its name, and nothing by another one. */
+static void
+digests_have_names(void **state)
+{
+	static const char *const none[] = { "", "sha25", "sha2560", "SHA256", "md5" };
+	enum verifier_digest found = VERIFIER_SHA256;
+
+	(void)state;
+	for (enum verifier_digest digest = VERIFIER_SHA1; digest <= VERIFIER_SHA512; digest++) {
+		assert_true(
+			verifier_digest_find(str_from_cstr(verifier_digest_name(digest)), &found));
+		assert_int_equal(found, digest);
+		assert_non_null(verifier_md(digest));
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_false(verifier_digest_find(str_from_cstr(none[i]), &found));
+}
+
 int
 main(void)
 {
@@ -359,6 +407,9 @@ main(void)
 		TEST(texts_have_limits_to_the_byte),
 		TEST(the_password_of_a_door_keeps_the_rules),
 		TEST(the_password_of_a_door_is_hashed_by_its_digits),
+		cmocka_unit_test(what_is_not_there_can_be_freed),
+		cmocka_unit_test(a_verifier_of_no_scheme_has_no_hash),
+		cmocka_unit_test(digests_have_names),
 	};
 
 	return cmocka_run_group_tests_name("access_bounds", tests, NULL, NULL);

@@ -24,7 +24,9 @@ struct fixture {
 };
 
 enum {
-	ROUNDS = 10, /* few, so that the tests are quick */
+	ROUNDS = 10,            /* few, so that the tests are quick */
+	TOLD_BYTES = 64 * 1024, /* of lines of the log */
+	MANY_LINES = 2000,      /* of which so many have no room there */
 };
 
 /* The hash of a password as a server with that secret makes it; with a random salt if empty. */
@@ -733,21 +735,28 @@ typedef void tell(const struct audit_by *by, const void *arg);
 
 /* What is told of something done at the door; "" if it is not. */
 static const char *
-told_by(struct fixture *f, const char *door, tell *tell_it, const void *arg)
+told_to(struct fixture *f, const struct audit_by *by, tell *tell_it, const void *arg)
 {
-	const struct audit_by by = { .door = door, .address = STR("127.0.0.1:40312") };
 	int before = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
-	char *text = arena_zalloc(f->arena, 4096);
+	char *text = arena_zalloc(f->arena, TOLD_BYTES);
 
 	assert_non_null(text);
 	assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-	tell_it(&by, arg);
+	tell_it(by, arg);
 	fflush(stderr);
 	assert_true(dup2(before, STDERR_FILENO) >= 0);
-	assert_true(pread(fd, text, 4095, 0) >= 0);
+	assert_true(pread(fd, text, TOLD_BYTES - 1, 0) >= 0);
 	close(before);
 	close(fd);
 	return text;
+}
+
+static const char *
+told_by(struct fixture *f, const char *door, tell *tell_it, const void *arg)
+{
+	const struct audit_by by = { .door = door, .address = STR("127.0.0.1:40312") };
+
+	return told_to(f, &by, tell_it, arg);
 }
 
 struct told_login {
@@ -820,6 +829,54 @@ logins_at_a_door_are_told(void **state)
 	assert_non_null(strstr(text, "reason=wrong"));
 	assert_non_null(strstr(told(f, "couch", STATUS_FORBIDDEN, false), "reason=locked"));
 	assert_string_equal(told(f, NULL, STATUS_OK, false), "");
+}
+
+static void
+lines_have_the_ids_that_a_request_has(void **state)
+{
+	const struct audit_by by = { .door = "couch",
+				     .address = STR("127.0.0.1:40312"),
+				     .request_id = STR("r1"),
+				     .trace_id = STR("t1") };
+	struct fixture *f = *state;
+
+	log_set_level(LOG_LEVEL_INFO);
+	assert_non_null(strstr(told_to(f, &by, tell_changed, "db"),
+			       " door=couch request_id=r1 trace_id=t1\n"));
+	assert_non_null(strstr(told_by(f, "couch", tell_changed, "db"), " door=couch\n"));
+}
+
+static void
+tell_many_logins(const struct audit_by *by, const void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < MANY_LINES; i++)
+		audit_login(by, STR("anna"), "basic", STATUS_UNAUTHORIZED, false);
+}
+
+static void
+tell_many_refused(const struct audit_by *by, const void *arg)
+{
+	for (int i = 0; i < MANY_LINES; i++)
+		audit_refused(by, STR("GET"), STR("/db"), arg);
+}
+
+/* So many a second, and each takes far less than that: most are left out, and are counted. */
+static void
+lines_of_logins_have_a_rate(void **state)
+{
+	static tell *const many[] = { tell_many_logins, tell_many_refused };
+	struct fixture *f = *state;
+
+	log_set_level(LOG_LEVEL_INFO);
+	for (size_t i = 0; i < 2; i++) {
+		const char *text = told_by(f, "couch", many[i], "403");
+		size_t lines = 0;
+
+		for (const char *at = text; (at = strchr(at, '\n')); at++)
+			lines++;
+		assert_true(lines < MANY_LINES / 10);
+	}
 }
 
 static void
@@ -939,6 +996,8 @@ main(void)
 		CASE(a_proxy_has_a_bounded_list_of_algorithms),
 		CASE(what_is_refused_or_changed_at_a_door_is_told),
 		CASE(logins_at_a_door_are_told),
+		CASE(lines_have_the_ids_that_a_request_has),
+		CASE(lines_of_logins_have_a_rate),
 		CASE(hashes_of_couchdb_are_understood),
 		CASE(malformed_hashes_are_refused),
 		CASE(failing_allocations_never_let_anybody_in),

@@ -263,6 +263,88 @@ databases_are_counted_by_the_hour(void **state)
 	limits_leave(&eva, 0);
 }
 
+/* A request that no limit holds of creates as many as it wants. */
+static void
+databases_of_no_limit_are_not_counted(void **state)
+{
+	struct access_settings s = { .address_databases = 1 };
+	struct limits_claim nobody = { 0 }, jan = { 0 };
+
+	limits_set(*state, &s);
+	assert_int_equal(database_by(&nobody, STR("a"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&nobody, STR("b"), NULL), STATUS_OK);
+	/* Of a person no databases are counted here, and of this request no address. */
+	s = (struct access_settings){ .address_databases = 1, .person_requests = 10 };
+	limits_set(*state, &s);
+	assert_int_equal(limits_enter_person(&jan, *state, STR("jan"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&jan, STR("a"), NULL), STATUS_OK);
+	assert_int_equal(database_by(&jan, STR("b"), NULL), STATUS_OK);
+	limits_leave(&jan, 0);
+	limits_leave(&nobody, 0);
+}
+
+static void
+bytes_of_no_request_count_by_the_limits_that_are_there(void **state)
+{
+	const struct access_settings person = { .person_bytes = 1000 };
+	const struct access_settings address = { .address_bytes = 1000 };
+	const struct access_settings both = { .address_bytes = 1000, .person_bytes = 1000 };
+	const struct limits_claim claim = { 0 };
+
+	limits_set(*state, &person);
+	limits_count_bytes(*state, &claim, HERE, STR("jan"), 2000);
+	limits_set(*state, &both);
+	assert_int_equal(request_of(*state, &both, HERE, STR(""), 0), STATUS_OK);
+	assert_int_equal(request_of(*state, &both, THERE, STR("jan"), 0), STATUS_TOO_MANY);
+	limits_set(*state, &address);
+	limits_count_bytes(*state, &claim, HERE, STR("eva"), 2000);
+	assert_int_equal(request_of(*state, &both, HERE, STR(""), 0), STATUS_TOO_MANY);
+	assert_int_equal(request_of(*state, &both, THERE, STR("eva"), 0), STATUS_OK);
+}
+
+static void
+what_is_refused_is_said_with_its_limit(void **state)
+{
+	static const struct {
+		struct access_settings s;
+		uint64_t bytes; /* of the request before */
+		const char *text;
+	} cases[] = {
+		{ { .address_requests = 1 },
+		  0,
+		  "too many requests a second of one address: the limit, [limits] "
+		  "address_requests, is 1. Try again in 2 s." },
+		{ { .address_bytes = 1 },
+		  5,
+		  "too many bytes a second of one address: the limit, [limits] address_bytes, "
+		  "is 1. Try again in 5 s." },
+		{ { .person_requests = 1 },
+		  0,
+		  "too many requests a second of one person: the limit, [limits] "
+		  "person_requests, is 1. Try again in 2 s." },
+		{ { .person_bytes = 1 },
+		  5,
+		  "too many bytes a second of one person: the limit, [limits] person_bytes, is "
+		  "1. Try again in 5 s." },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct limits_claim claim = { 0 };
+		struct err err = { 0 };
+		enum status status;
+
+		pass_ms(10000);
+		assert_int_equal(request_of(*state, &cases[i].s, HERE, STR("jan"), cases[i].bytes),
+				 STATUS_OK);
+		status = limits_enter_address(&claim, *state, HERE, &err);
+		if (status == STATUS_OK)
+			status = limits_enter_person(&claim, *state, STR("jan"), &err);
+		assert_int_equal(status, STATUS_TOO_MANY);
+		assert_string_equal(err.text, cases[i].text);
+		limits_leave(&claim, 0);
+	}
+}
+
 /* Far more of them than there are entries: who is under way stays known. */
 static void
 many_addresses_do_not_make_a_person_forgotten(void **state)
@@ -285,6 +367,35 @@ many_addresses_do_not_make_a_person_forgotten(void **state)
 	limits_leave(&again, 0);
 }
 
+/* One request of each of these addresses, which has as many in a second as `s` says. */
+static unsigned
+refused_of(struct limits *l, const struct access_settings *s, unsigned net, unsigned count)
+{
+	unsigned refused = 0;
+	char peer[64];
+
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(peer, sizeof(peer), "%u.%u.%u.%u:1", net, i >> 16 & 255,
+			       i >> 8 & 255, i & 255);
+		refused += request_of(l, s, str_from_cstr(peer), STR(""), 0) != STATUS_OK;
+	}
+	return refused;
+}
+
+/* Where there is no room for all, those are forgotten that have asked for nothing for longest. */
+static void
+who_has_asked_lately_is_remembered(void **state)
+{
+	const struct access_settings s = { .address_requests = 1 };
+
+	assert_int_equal(refused_of(*state, &s, 10, 4 * LIMITS_ENTRIES), 0);
+	pass_ms(1);
+	assert_int_equal(refused_of(*state, &s, 11, LIMITS_ENTRIES / 64), 0);
+	pass_ms(1);
+	assert_int_equal(refused_of(*state, &s, 12, LIMITS_ENTRIES / 32), 0);
+	assert_int_equal(refused_of(*state, &s, 11, LIMITS_ENTRIES / 64), LIMITS_ENTRIES / 64);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -300,7 +411,11 @@ main(void)
 		T(requests_at_a_time_are_given_back),
 		T(requests_that_share_a_claim_are_one_at_a_time),
 		T(databases_are_counted_by_the_hour),
+		T(databases_of_no_limit_are_not_counted),
+		T(bytes_of_no_request_count_by_the_limits_that_are_there),
+		T(what_is_refused_is_said_with_its_limit),
 		T(many_addresses_do_not_make_a_person_forgotten),
+		T(who_has_asked_lately_is_remembered),
 	};
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
