@@ -38,6 +38,8 @@ MUST_USE enum status catalog_prefix_put(uint64_t number, struct arena *arena, st
 MUST_USE enum status catalog_description_get(struct kv_tx *tx, enum catalog_space space,
 					     struct str name, struct catalog_db *ret,
 					     struct err *err);
+/* Says in `err` (unless NULL) that the description of that database is damaged: STATUS_CORRUPT. */
+enum status catalog_description_unreadable(struct str name, struct err *err);
 MUST_USE enum status catalog_description_set(struct kv_tx *tx, const struct catalog_db *db);
 MUST_USE enum status catalog_description_clear(struct kv_tx *tx, const struct catalog_db *db);
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+#include "base/err_clear.h"
 #include "base/steady.h"
 #include "base/rand.h"
 #include "kv/keyspace.h"
@@ -396,12 +397,17 @@ catalog_all(struct kv_tx *tx, struct buf *last, size_t limit, struct arena *aren
 		*db = (struct catalog_db){ 0 };
 		status = catalog_key_name_next(tuple_reader(str_skip(pair.key, prefix_len)), arena,
 					       &space, &db->name);
-		if (status == STATUS_OK)
+		if (status == STATUS_OK) {
 			status = catalog_description_parse(pair.value, db, err);
+			if (status == STATUS_CORRUPT)
+				status = catalog_description_unreadable(db->name, err);
+		}
 		/* The next page begins with it, and fails. */
 		if (status != STATUS_OK && page.count) {
 			page.more = true;
 			status = STATUS_OK;
+			if (err)
+				err_clear(err);
 			break;
 		}
 		buf_clear(last);
@@ -434,7 +440,7 @@ walk_body(struct kv_tx *tx, void *arg)
 
 	arena_clear(w->arena);
 	/* `last` moves on only behind the transaction: its body may run again. */
-	buf_set(&w->next, buf_str(&w->last));
+	buf_set_buf(&w->next, &w->last);
 	return catalog_all(tx, &w->next, WALK_PAGE, w->arena, &w->page, w->err);
 }
 
@@ -448,7 +454,7 @@ catalog_walk_next(struct catalog_walk *walk, struct kv_store *store, struct err 
 	do {
 		walk->page = (struct catalog_page){ .more = true };
 		status = kv_run_read(store, walk_body, walk, err);
-		buf_set(&walk->last, buf_str(&walk->next));
+		buf_set_buf(&walk->last, &walk->next);
 		TRY(buf_status(&walk->last));
 		if (status == STATUS_NEWER && err)
 			*err = (struct err){ 0 };

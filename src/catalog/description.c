@@ -203,6 +203,13 @@ catalog_description_set(struct kv_tx *tx, const struct catalog_db *db)
 }
 
 enum status
+catalog_description_unreadable(struct str name, struct err *err)
+{
+	return err_set(err, STATUS_CORRUPT,
+		       "The description of the database \"%.*s\" cannot be read.", STR_ARG(name));
+}
+
+enum status
 catalog_description_get(struct kv_tx *tx, enum catalog_space space, struct str name,
 			struct catalog_db *ret, struct err *err)
 {
@@ -223,11 +230,7 @@ catalog_description_get(struct kv_tx *tx, enum catalog_space space, struct str n
 	status = catalog_description_parse(value, ret, err);
 	if (status == STATUS_OK && ret->kind->space != space)
 		status = STATUS_CORRUPT;
-	if (status == STATUS_CORRUPT)
-		return err_set(err, STATUS_CORRUPT,
-			       "The description of the database \"%.*s\" cannot be read.",
-			       STR_ARG(name));
-	return status;
+	return status == STATUS_CORRUPT ? catalog_description_unreadable(name, err) : status;
 }
 
 enum status

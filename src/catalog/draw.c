@@ -193,7 +193,9 @@ draw_element(const struct tuple_elem *e, const struct catalog_draw_manner *manne
 		catalog_draw_string(e, ret);
 	} else if (e->kind == TUPLE_BYTES) {
 		tuple_unescape(e, &bytes);
-		if (buf_status(&bytes) == STATUS_OK && bytes.len == CATALOG_DRAW_HASH_BYTES) {
+		if (buf_status(&bytes) != STATUS_OK) {
+			ret->failed = bytes.failed;
+		} else if (bytes.len == CATALOG_DRAW_HASH_BYTES) {
 			buf_append_cstr(ret, "\\x");
 			buf_append_hex(ret, buf_str(&bytes));
 		} else {
@@ -285,7 +287,11 @@ draw_key(const struct catalog_kind *kind, struct str key, struct str value,
 	if (!place.database || !kind || !kind->draw_key ||
 	    !kind->draw_key(place.subspace, r.rest, value, &rest))
 		TRY(catalog_draw_elements(r, &plain, &rest));
-	TRY(buf_status(&rest));
+	if (buf_status(&rest) != STATUS_OK) {
+		/* A failure only of the drawing: the key may be well-formed. */
+		ret->failed = rest.failed;
+		return STATUS_OK;
+	}
 	buf_append_cstr(ret, "(\"");
 	catalog_draw_space(kind, place, ret);
 	buf_append_byte(ret, '"');

@@ -57,18 +57,6 @@ mover_look(struct mover *m)
 	return m->db.prefix.ptr ? STATUS_OK : STATUS_LIMIT;
 }
 
-/* Checks that a record has not changed since it was last read. */
-static enum status
-mover_expect(struct mover *m, struct kv_tx *tx, const struct catalog_move *move)
-{
-	struct arena_mark mark = arena_mark(m->arena);
-	struct catalog_move now;
-	enum status status = catalog_move_expect(tx, move, m->arena, &now, m->err);
-
-	arena_reset(m->arena, mark);
-	return status;
-}
-
 static struct str
 url_cut(const char *text)
 {
@@ -102,7 +90,7 @@ reserve_body(struct kv_tx *tx, void *arg)
 			       STR_ARG(m->o->name));
 	if (status != STATUS_NOT_FOUND)
 		return status;
-	TRY(mover_expect(m, tx, &m->target));
+	TRY(catalog_mover_expect(m, tx, &m->target));
 	if (!move.number)
 		TRY(kv_prefix_take(kv_tx_store(tx), &move.number, m->err));
 	memcpy(move.id, m->id, sizeof(move.id));
@@ -150,7 +138,7 @@ fence_body(struct kv_tx *tx, void *arg)
 	};
 	struct catalog_db db;
 
-	TRY(mover_expect(m, tx, &m->source));
+	TRY(catalog_mover_expect(m, tx, &m->source));
 	TRY(catalog_description_get(tx, m->o->space, m->o->name, &db, m->err));
 	TRY(catalog_db_check_writable(&db, m->err));
 	db.fence = CATALOG_FENCE_MOVING;
@@ -181,7 +169,7 @@ hand_over_body(struct kv_tx *tx, void *arg)
 	struct mover *m = arg;
 	struct catalog_move move = m->source;
 
-	TRY(mover_expect(m, tx, &m->source));
+	TRY(catalog_mover_expect(m, tx, &m->source));
 	move.state = CATALOG_MOVE_HANDED_OVER;
 	move.keep = move.keep || m->o->keep;
 	return catalog_move_set(tx, &move);
@@ -226,7 +214,7 @@ make_live_body(struct kv_tx *tx, void *arg)
 	struct catalog_db there;
 	enum status status;
 
-	TRY(mover_expect(m, tx, &m->target));
+	TRY(catalog_mover_expect(m, tx, &m->target));
 	status = catalog_description_get(tx, m->o->space, m->o->name, &there, NULL);
 	if (status != STATUS_NOT_FOUND)
 		return status == STATUS_OK ? STATUS_CORRUPT : status;
@@ -261,7 +249,7 @@ leave_body(struct kv_tx *tx, void *arg)
 	struct mover *m = arg;
 	struct catalog_db db;
 
-	TRY(mover_expect(m, tx, &m->source));
+	TRY(catalog_mover_expect(m, tx, &m->source));
 	TRY(catalog_description_get(tx, m->o->space, m->o->name, &db, m->err));
 	TRY(catalog_move_clear(tx, m->o->space, m->o->name));
 	if (!m->source.keep && !m->o->keep)
@@ -299,7 +287,7 @@ forget_body(struct kv_tx *tx, void *arg)
 {
 	struct mover *m = arg;
 
-	TRY(mover_expect(m, tx, &m->target));
+	TRY(catalog_mover_expect(m, tx, &m->target));
 	return catalog_move_clear(tx, m->o->space, m->o->name);
 }
 
@@ -407,7 +395,7 @@ unfence_body(struct kv_tx *tx, void *arg)
 	struct mover *m = arg;
 	struct catalog_db db;
 
-	TRY(mover_expect(m, tx, &m->source));
+	TRY(catalog_mover_expect(m, tx, &m->source));
 	TRY(catalog_description_get(tx, m->o->space, m->o->name, &db, m->err));
 	db.fence = CATALOG_FENCE_NONE;
 	TRY(catalog_description_set(tx, &db));
@@ -427,7 +415,7 @@ discard_body(struct kv_tx *tx, void *arg)
 			       "the database was written by a newer frond: it is of kind %llu, "
 			       "which this one does not have",
 			       (unsigned long long)m->target.kind);
-	TRY(mover_expect(m, tx, &m->target));
+	TRY(catalog_mover_expect(m, tx, &m->target));
 	TRY(catalog_drop_begin(tx, kind, m->target.number, 0));
 	return catalog_move_clear(tx, m->o->space, m->o->name);
 }

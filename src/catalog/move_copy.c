@@ -169,12 +169,8 @@ static enum status
 copy_put_body(struct kv_tx *tx, void *arg)
 {
 	struct copy *c = arg;
-	struct arena_mark mark = arena_mark(c->m->arena);
-	struct catalog_move now;
-	enum status status = catalog_move_expect(tx, &c->m->target, c->m->arena, &now, c->m->err);
 
-	arena_reset(c->m->arena, mark);
-	TRY(status);
+	TRY(catalog_mover_expect(c->m, tx, &c->m->target));
 	TRY(copy_put_pairs(tx, c));
 	return catalog_move_set(tx, &c->next);
 }
@@ -223,6 +219,14 @@ copy_pages(struct copy *c)
 /* ---- Comparing ---- */
 
 static enum status
+copy_expect_body(struct kv_tx *tx, void *arg)
+{
+	struct mover *m = arg;
+
+	return catalog_mover_expect(m, tx, &m->target);
+}
+
+static enum status
 copy_compare(struct copy *c)
 {
 	AUTO(buf_release) struct buf cursor = CATALOG_KEY_INIT;
@@ -245,6 +249,8 @@ copy_compare(struct copy *c)
 	if (sum.keys == source->keys && sum.bytes == source->bytes &&
 	    sum.documents == source->documents && sum.fingerprint == source->fingerprint)
 		return STATUS_OK;
+	/* Whoever has finished or undone this move meanwhile has cleared the source or the copy. */
+	TRY(kv_run_read(m->o->to, copy_expect_body, m, m->err));
 	return err_set(m->err, STATUS_CORRUPT,
 		       "the copy is not what was copied: %llu documents, %llu keys, %llu bytes "
 		       "instead of %llu, %llu, %llu",

@@ -49,6 +49,10 @@ MUST_USE enum status catalog_move_expect(struct kv_tx *tx, const struct catalog_
 					 struct arena *arena, struct catalog_move *ret,
 					 struct err *err);
 
+/* The same where the record is not needed: nothing of it stays in the mover's arena. */
+MUST_USE enum status catalog_mover_expect(struct mover *m, struct kv_tx *tx,
+					  const struct catalog_move *move);
+
 /* ---- The copy (move_copy.c) ---- */
 
 /* Reports progress to the caller of the move. Returns the status of its function. */

@@ -187,6 +187,17 @@ catalog_move_expect(struct kv_tx *tx, const struct catalog_move *move, struct ar
 }
 
 enum status
+catalog_mover_expect(struct mover *m, struct kv_tx *tx, const struct catalog_move *move)
+{
+	struct arena_mark mark = arena_mark(m->arena);
+	struct catalog_move now;
+	enum status status = catalog_move_expect(tx, move, m->arena, &now, m->err);
+
+	arena_reset(m->arena, mark);
+	return status;
+}
+
+enum status
 catalog_move_check_absent(struct kv_tx *tx, enum catalog_space space, struct str name,
 			  struct err *err)
 {

@@ -42,8 +42,7 @@ held_add(struct catalog_verify *v, const struct catalog_finding *finding)
 	*one = (struct held){ .finding = *finding };
 	if (arena_copy(held->arena, finding->key, &one->finding.key) != STATUS_OK ||
 	    arena_copy(held->arena, finding->database, &one->finding.database) != STATUS_OK ||
-	    arena_copy(held->arena, str_of(finding->text, strlen(finding->text) + 1), &text) !=
-		    STATUS_OK)
+	    arena_copy(held->arena, str_from_cstr(finding->text), &text) != STATUS_OK)
 		return false;
 	one->finding.text = text.ptr;
 	*held->last = one;

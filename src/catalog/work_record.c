@@ -27,7 +27,7 @@ catalog_work_record_parse(struct str value, struct arena *arena, enum catalog_sp
 	uint64_t format, space;
 
 	TRY(catalog_format_next(&r, "record of an index's work", WORK_FORMAT, &format, err));
-	if (tuple_next_u64(&r, &space) != STATUS_OK || space > CATALOG_SPACES_MAX)
+	if (tuple_next_u64(&r, &space) != STATUS_OK || space < 1 || space > CATALOG_SPACES_MAX)
 		return STATUS_CORRUPT;
 	TRY(catalog_next_text(&r, TUPLE_STRING, arena, true, ret_name));
 	*ret_space = (enum catalog_space)space;

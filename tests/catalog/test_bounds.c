@@ -11,12 +11,15 @@
 
 #include "base/arena.h"
 #include "catalog/catalog_int.h"
+#include "catalog/chores.h"
 #include "catalog/draw.h"
 #include "catalog/keys.h"
+#include "catalog/lease.h"
 #include "catalog/name_range.h"
 #include "catalog/records.h"
 #include "catalog/store_format.h"
 #include "catalog/stored_settings.h"
+#include "catalog/tally_int.h"
 #include "kv/keyspace.h"
 #include "store.h"
 #include "tiny.h"
@@ -189,13 +192,12 @@ name_spaces_have_numbers_up_to_the_limit(void **state)
 	struct fixture *f = *state;
 	const struct {
 		uint64_t space;
-		enum status of_key, of_work;
+		enum status expected;
 	} cases[] = {
-		/* A note of work has it from a description, which has looked. */
-		{ 0, STATUS_CORRUPT, STATUS_OK },
-		{ 1, STATUS_OK, STATUS_OK },
-		{ CATALOG_SPACES_MAX, STATUS_OK, STATUS_OK },
-		{ CATALOG_SPACES_MAX + 1, STATUS_CORRUPT, STATUS_CORRUPT },
+		{ 0, STATUS_CORRUPT },
+		{ 1, STATUS_OK },
+		{ CATALOG_SPACES_MAX, STATUS_OK },
+		{ CATALOG_SPACES_MAX + 1, STATUS_CORRUPT },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -208,13 +210,13 @@ name_spaces_have_numbers_up_to_the_limit(void **state)
 		tuple_put_str(&key, STR("name"));
 		assert_int_equal(
 			catalog_key_name_next(tuple_reader(buf_str(&key)), f->arena, &space, &name),
-			cases[i].of_key);
+			cases[i].expected);
 		tuple_put_u64(&value, 1);
 		buf_append_str(&value, buf_str(&key));
 		assert_int_equal(catalog_work_record_parse(buf_str(&value), f->arena, &space, &name,
 							   &f->err),
-				 cases[i].of_work);
-		if (cases[i].of_work == STATUS_OK) {
+				 cases[i].expected);
+		if (cases[i].expected == STATUS_OK) {
 			assert_int_equal(space, cases[i].space);
 			assert_true(str_eq(name, STR("name")));
 		}
@@ -325,6 +327,7 @@ a_scan_of_a_page_has_a_limit_where_it_is_a_number(void **state)
 		{ 2, 3, 6 },
 		{ 0, SIZE_MAX, 0 },
 		{ SIZE_MAX, 0, 0 },
+		{ SIZE_MAX, 5, 0 },
 		{ SIZE_MAX - 1, 0, 0 },
 		{ 0, SIZE_MAX - 1, 0 },
 		{ 0, SIZE_MAX - 2, SIZE_MAX - 1 },
@@ -341,6 +344,51 @@ a_scan_of_a_page_has_a_limit_where_it_is_a_number(void **state)
 				 name_range_scan_limit(cases[i].skip, cases[i].wanted));
 }
 
+/* As clients write them: 0, or all of its bytes in digits. */
+static void
+a_sequence_has_as_many_digits_as_it_has_bytes(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+	} cases[] = {
+		{ "0", true },
+		{ "0102030405060708090a0b0c0d", true },
+		{ "0102030405060708090a0b0c0", false },
+		{ "0102030405060708090a0b0c0d0", false },
+		{ "0102030405060708090a0b0c0x", false },
+		{ "1", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct catalog_seq seq = { .bytes = { 7 } };
+		struct err err = { 0 };
+		enum status status = catalog_seq_parse(str_from_cstr(cases[i].text), &seq, &err);
+
+		if (status != (cases[i].good ? STATUS_OK : STATUS_INVALID))
+			fail_msg("\"%s\": %s", cases[i].text, status_name(status));
+		assert_int_equal(seq.bytes[0], !cases[i].good ? 7 : i);
+		assert_int_equal(seq.bytes[CATALOG_SEQ_BYTES - 1], i == 1 ? 13 : 0);
+		assert_string_equal(err.text, cases[i].good
+						      ? ""
+						      : "Malformed sequence supplied in 'since' "
+							"parameter.");
+	}
+}
+
+static void
+what_is_not_there_can_be_freed(void **state)
+{
+	(void)state;
+	catalog_db_unref(NULL);
+	chores_free(NULL);
+	leases_free(NULL);
+	catalog_guide_unref(NULL);
+	catalog_tally_unref(NULL);
+}
+
 int
 main(void)
 {
@@ -353,6 +401,8 @@ main(void)
 		TEST(a_range_of_names_has_its_ends_or_not),
 		TEST(a_long_end_of_a_range_is_cut),
 		TEST(a_scan_of_a_page_has_a_limit_where_it_is_a_number),
+		TEST(a_sequence_has_as_many_digits_as_it_has_bytes),
+		cmocka_unit_test(what_is_not_there_can_be_freed),
 	};
 
 	return cmocka_run_group_tests_name("catalog_bounds", tests, NULL, NULL);

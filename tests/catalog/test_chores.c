@@ -15,7 +15,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
+#include "catalog/chore_pass.h"
 #include "catalog/chores.h"
 #include "catalog/lease.h"
 #include "kv/engine.h"
@@ -529,6 +532,61 @@ chores_that_have_no_memory_for_leases_do_not_start(void **state)
 	chores_free(chores);
 }
 
+/* ---- What is passed over ---- */
+
+static uint64_t
+passed_over(void)
+{
+	const struct metric *m = metric_find("frond_chore_passed_over_total");
+	uint64_t sum = 0;
+
+	assert_non_null(m);
+	for (size_t i = 0; i < metric_series(m); i++) {
+		int64_t value = 0;
+
+		(void)metric_value(m, i, &value);
+		sum += (uint64_t)value;
+	}
+	return sum;
+}
+
+static void
+pass_over(const char *chore, unsigned record, bool counts)
+{
+	struct err err = { .status = STATUS_CORRUPT };
+	uint64_t before = passed_over();
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", record);
+	assert_int_equal(chore_pass_over(chore, str_from_cstr(name),
+					 record % 2 ? STATUS_NEWER : STATUS_CORRUPT, &err),
+			 STATUS_OK);
+	assert_int_equal(err.status, STATUS_OK);
+	assert_int_equal(passed_over() - before, counts);
+}
+
+static void
+what_is_passed_over_counts_once_until_it_is_forgotten(void **state)
+{
+	struct err err = { .status = STATUS_IO };
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	assert_int_equal(chore_pass_over("chore", STR("any"), STATUS_IO, &err), STATUS_IO);
+	assert_int_equal(err.status, STATUS_IO);
+	assert_int_equal(chore_pass_over("chore", STR("any"), STATUS_NEWER, NULL), STATUS_OK);
+	for (unsigned i = 0; i < CHORE_PASSED_KEPT; i++)
+		pass_over("chore", i, true);
+	/* The newest are remembered, of each chore by itself. */
+	for (unsigned i = 0; i < CHORE_PASSED_KEPT; i++)
+		pass_over("chore", i, false);
+	pass_over("other", CHORE_PASSED_KEPT - 1, true);
+	pass_over("chore", CHORE_PASSED_KEPT - 1, false);
+	pass_over("chore", 1, false);
+	pass_over("chore", 0, true);
+	log_set_level(LOG_LEVEL_INFO);
+}
+
 int
 main(void)
 {
@@ -541,6 +599,7 @@ main(void)
 		cmocka_unit_test(more_to_do_brings_the_next_turn_sooner),
 		cmocka_unit_test(failure_and_a_long_turn_delay_no_other_chore),
 		cmocka_unit_test(active_ones_are_listed),
+		cmocka_unit_test(what_is_passed_over_counts_once_until_it_is_forgotten),
 		cmocka_unit_test_setup_teardown(
 			one_process_runs_a_leased_chore_and_another_follows_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(

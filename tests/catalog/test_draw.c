@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/budget.h"
+#include "base/mem.h"
 #include "catalog/draw.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -271,6 +272,64 @@ what_a_drawing_takes_meanwhile_counts_where_it_is_put(void **state)
 	buf_release(&p.value);
 }
 
+/* Of a database of a kind that nobody knows, subspaces have numbers. */
+static void
+a_pair_of_no_kind_is_drawn_by_numbers(void **state)
+{
+	AUTO(buf_release) struct buf drawn = BUF_INIT(1000);
+	struct pair p = pair_in(REV_SUBSPACE_CHANGES);
+	struct catalog_place place;
+
+	(void)state;
+	assert_true(catalog_place_of(buf_str(&p.key), &place));
+	assert_int_equal(place.database, 7);
+	assert_int_equal(place.subspace, REV_SUBSPACE_CHANGES);
+	catalog_draw_space(NULL, place, &drawn);
+	assert_true(str_eq(buf_str(&drawn), STR("subspace 2")));
+	buf_clear(&drawn);
+	place.database = 0;
+	catalog_draw_space(NULL, place, &drawn);
+	assert_true(str_eq(buf_str(&drawn), STR("root")));
+	buf_clear(&drawn);
+	catalog_draw_pair(NULL, buf_str(&p.key), STR("value"), &drawn);
+	assert_int_equal(buf_status(&drawn), STATUS_OK);
+	assert_true(drawn.len > 0);
+	buf_release(&p.key);
+	buf_release(&p.value);
+}
+
+/* An allocation that fails fails the drawing: bytes are not told in place of what they mean. */
+static void
+without_memory_nothing_else_is_drawn(void **state)
+{
+	struct pair p = pair_in(REV_SUBSPACE_REVISIONS);
+	AUTO(buf_release) struct buf whole = BUF_INIT(100000);
+	const struct catalog_kind *kind = catalog_kind_find(CATALOG_KIND_REVISIONED);
+	bool failed = true;
+
+	(void)state;
+	tuple_put_str(&p.key, STR("mydoc"));
+	tuple_put_bool(&p.key, true);
+	tuple_put_u64(&p.key, 3);
+	put_hash(&p.key);
+	tuple_put_u64(&p.value, 1);
+	catalog_draw_pair(kind, buf_str(&p.key), buf_str(&p.value), &whole);
+	assert_int_equal(buf_status(&whole), STATUS_OK);
+	for (uint64_t nth = 1; failed; nth++) {
+		AUTO(buf_release) struct buf drawn = BUF_INIT(100000);
+
+		(void)mem_fail_only(nth);
+		catalog_draw_pair(kind, buf_str(&p.key), buf_str(&p.value), &drawn);
+		failed = mem_fail_only(0) >= nth;
+		if (failed)
+			assert_int_equal(drawn.failed, STATUS_NOMEM);
+		else
+			assert_true(str_eq(buf_str(&drawn), buf_str(&whole)));
+	}
+	buf_release(&p.key);
+	buf_release(&p.value);
+}
+
 int
 main(void)
 {
@@ -285,7 +344,9 @@ main(void)
 		cmocka_unit_test(counters_are_numbers),
 		cmocka_unit_test(root_and_unknown_subspaces_are_named),
 		cmocka_unit_test(bytes_that_are_no_tuples_are_shown_as_they_are),
+		cmocka_unit_test(a_pair_of_no_kind_is_drawn_by_numbers),
 		cmocka_unit_test(what_a_drawing_takes_meanwhile_counts_where_it_is_put),
+		cmocka_unit_test(without_memory_nothing_else_is_drawn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ enum {
 	ARENA_BYTES = 64 * 1024 * 1024,
 	KEYS = 50,
 	MANY_KEYS = 3000, /* of counters that are split */
+	PARTS_MOST = 8,
 };
 
 #define TINY ((enum catalog_space)TINY_SPACE)
@@ -420,6 +421,31 @@ sweep_goes_on_past_records_it_cannot_read(void **state)
 	assert_int_equal(f->keys, 0);
 }
 
+/*
+ * A part ends at the end of a range, of which each has a share of all keys; the last one may be
+ * empty, where keys have come in order.
+ */
+static void
+parts_are_about_equal(struct fixture *f, struct kv_tx *tx, size_t parts)
+{
+	struct str bounds[PARTS_MOST] = { 0 };
+	uint64_t keys, before, last = 0;
+	size_t count;
+
+	assert_int_equal(catalog_tally_cut(tx, f->db, 0, parts, f->arena, bounds, &count, &keys),
+			 STATUS_OK);
+	assert_int_equal(keys, MANY_KEYS);
+	assert_true(count < parts && (parts == 1 || count > 0));
+	assert_null(bounds[count].ptr);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(catalog_tally_rank(tx, f->db, 0, bounds[i], false, &before),
+				 STATUS_OK);
+		assert_true(before > last && before >= keys / parts * (i + 1));
+		last = before;
+	}
+	assert_true(last <= keys);
+}
+
 static void
 its_counters_are_split_and_counted_by(void **state)
 {
@@ -449,6 +475,8 @@ its_counters_are_split_and_counted_by(void **state)
 		assert_int_equal(before, at);
 		assert_int_equal(behind, MANY_KEYS - at);
 	}
+	for (size_t parts = 1; parts <= PARTS_MOST; parts++)
+		parts_are_about_equal(f, tx, parts);
 	kv_tx_free(tx);
 	check_store(f, 1);
 }
@@ -468,7 +496,7 @@ count_found(const struct catalog_finding *finding, void *arg)
 	uint64_t *count = arg;
 
 	assert_string_equal(finding->kind, CATALOG_FINDING_VALUE);
-	assert_string_equal(finding->text, "not a text");
+	assert_string_equal(finding->text, "not a text, but 12 bytes");
 	assert_true(str_eq(finding->database, STR("5")));
 	(*count)++;
 }
@@ -509,6 +537,60 @@ dump_end_line(void *arg, struct err *err)
 	lines->count++;
 	buf_append_byte(&lines->text, '\n');
 	return buf_status(&lines->text);
+}
+
+/* Keys in order, of which all have damaged values, each longer by a byte than the one before. */
+static enum status
+damage_more_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+
+	for (size_t i = 0; i < f->keys; i++)
+		TRY(tiny_put(tx, f->db, f->arena, arena_printf(f->arena, "key%02zu", i),
+			     arena_printf(f->arena, "\xff%0*d", (int)i, 0), NULL));
+	return STATUS_OK;
+}
+
+static void
+append_found(const struct catalog_finding *finding, void *arg)
+{
+	struct buf *all = arg;
+
+	assert_true(str_eq(finding->database, STR("6")));
+	assert_true(finding->key.len > 5);
+	buf_printf(all, "%s %s;", finding->kind, finding->text);
+}
+
+static void
+findings_of_ranges_are_told_as_those_of_all_at_once(void **state)
+{
+	struct fixture *f = *state;
+	AUTO(buf_release) struct buf expected = BUF_INIT(4096);
+
+	f->name = STR("6");
+	run(f, create_tiny);
+	run(f, open_tiny);
+	f->keys = 20;
+	run(f, damage_more_body);
+	for (size_t i = 0; i < f->keys; i++)
+		buf_printf(&expected, "unreadable_value not a text, but %zu bytes;", i ? 1 + i : 2);
+	for (size_t units = 0; units <= 21; units++) {
+		AUTO(buf_release) struct buf all = BUF_INIT(4096);
+		const struct catalog_verify_options options = { .found = append_found,
+								.arg = &all,
+								.ranges = units > 0,
+								.range_units = units };
+		struct catalog_verify_sum sum = { 0 };
+		struct kv_tx *tx = begin(f);
+
+		assert_int_equal(catalog_verify_store(tx, &options, &sum, NULL), STATUS_OK);
+		kv_tx_free(tx);
+		assert_int_equal(sum.documents, f->keys);
+		assert_int_equal(sum.findings, f->keys);
+		assert_int_equal(sum.unchecked, 0);
+		if (!str_eq(buf_str(&all), buf_str(&expected)))
+			fail_msg("%zu a range: %.*s", units, STR_ARG(buf_str(&all)));
+	}
 }
 
 static void
@@ -748,6 +830,7 @@ main(void)
 		T(sweep_goes_on_past_records_it_cannot_read),
 		T(its_counters_are_split_and_counted_by),
 		T(damage_is_found_by_the_function_of_its_kind),
+		T(findings_of_ranges_are_told_as_those_of_all_at_once),
 		T(it_is_dumped_by_the_function_of_its_kind),
 		T(it_is_drawn_by_the_functions_of_its_kind),
 		T(it_moves_to_another_store),

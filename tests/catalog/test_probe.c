@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "catalog/catalog_int.h"
 #include "catalog/events.h"
 #include "catalog/lease.h"
 #include "catalog/move.h"
@@ -19,7 +20,9 @@
 #include "catalog/stored_settings.h"
 #include "catalog/store_format.h"
 #include "catalog/tally.h"
+#include "catalog/verify.h"
 #include "kv/faulty/faulty.h"
+#include "kv/keyspace.h"
 #include "probe.h"
 #include "store.h"
 #include "tiny.h"
@@ -28,6 +31,8 @@ enum {
 	KEYS = 400,
 	RANGE_KEYS = 20, /* of the counters of a database */
 	TENDS = 50,
+	DROPPED_NUMBER = 100, /* of a deleted database; the next one keeps keys for a while */
+	KEPT_UNTIL_MS = 5000,
 };
 
 #define TINY ((enum catalog_space)TINY_SPACE)
@@ -271,6 +276,382 @@ static const struct probe_op databases[] = {
 	  "COC/CNCNCOCOCOC" },
 	{ "watch", watch, "ok, conflicts 0 0+0; despite 1=ok 2=ok" },
 };
+
+/* ---- Databases, of which another one is in the way, and those that go ---- */
+
+static enum status
+create_any(struct probe *p, const char *name)
+{
+	probe_begin(p);
+	return catalog_create(p->tx, tiny_kind(), str_from_cstr(name),
+			      (const uint64_t[CATALOG_OPTIONS]){ 0, 3 }, &p->err);
+}
+
+static enum status
+create_new(struct probe *p)
+{
+	return create_any(p, "50");
+}
+
+static enum status
+create_again(struct probe *p)
+{
+	return create_any(p, "2");
+}
+
+static enum status
+create_misnamed(struct probe *p)
+{
+	return create_any(p, "x");
+}
+
+static enum status
+create_what_is_moving(struct probe *p)
+{
+	return create_any(p, "3");
+}
+
+static enum status
+replace_any(struct probe *p, const char *name)
+{
+	struct catalog_db *db = NULL;
+
+	probe_begin(p);
+	TRY(catalog_replace(p->tx, tiny_kind(), str_from_cstr(name),
+			    (const uint64_t[CATALOG_OPTIONS]){ 0, 3 }, &p->err));
+	TRY(catalog_open(p->tx, NULL, TINY, str_from_cstr(name), &db, &p->err));
+	say_number(p, db->options[1]);
+	say_number(p, db->number == db_of(p)->number);
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+static enum status
+replace(struct probe *p)
+{
+	return replace_any(p, "1");
+}
+
+static enum status
+replace_nothing(struct probe *p)
+{
+	return replace_any(p, "99");
+}
+
+static enum status
+replace_moving(struct probe *p)
+{
+	return replace_any(p, "3");
+}
+
+static enum status
+rename_to(struct probe *p, const char *from, const char *to)
+{
+	probe_begin(p);
+	return catalog_rename(p->tx, tiny_kind(), str_from_cstr(from), str_from_cstr(to), &p->err);
+}
+
+static enum status
+rename_to_another(struct probe *p)
+{
+	return rename_to(p, "1", "2");
+}
+
+static enum status
+rename_to_itself(struct probe *p)
+{
+	return rename_to(p, "1", "1");
+}
+
+static enum status
+rename_to_no_name(struct probe *p)
+{
+	return rename_to(p, "1", "x");
+}
+
+static enum status
+rename_nothing(struct probe *p)
+{
+	return rename_to(p, "99", "98");
+}
+
+static enum status
+rename_moving(struct probe *p)
+{
+	return rename_to(p, "3", "98");
+}
+
+static enum status
+rename_to_what_is_moving(struct probe *p)
+{
+	return rename_to(p, "1", "3");
+}
+
+static enum status
+swap_moving(struct probe *p)
+{
+	probe_begin(p);
+	return catalog_swap(p->tx, TINY, STR("1"), STR("3"), &p->err);
+}
+
+static enum status
+swap_with_moving(struct probe *p)
+{
+	probe_begin(p);
+	return catalog_swap(p->tx, TINY, STR("3"), STR("1"), &p->err);
+}
+
+static enum status
+swap_with_nothing(struct probe *p)
+{
+	probe_begin(p);
+	return catalog_swap(p->tx, TINY, STR("1"), STR("99"), &p->err);
+}
+
+static enum status
+option_set_of_moving(struct probe *p)
+{
+	struct catalog_db db = *db_of(p);
+
+	db.name = STR("3");
+	probe_begin(p);
+	/* It has another number, as one that was made again under its name. */
+	return catalog_option_set(p->tx, &db, 1, 5, &p->err);
+}
+
+/* What a cache has is there without a read, and what it does not have is nothing. */
+static enum status
+open_cached(struct probe *p)
+{
+	struct catalog_cache *cache = catalog_cache_new();
+	struct catalog_db *db = NULL, *again = NULL;
+	enum status status;
+
+	if (!cache)
+		return STATUS_NOMEM;
+	probe_begin(p);
+	assert_null(catalog_cache_peek(cache, TINY, STR("1")));
+	status = catalog_open(p->tx, cache, TINY, STR("1"), &db, &p->err);
+	if (status == STATUS_OK) {
+		again = catalog_open_cached(p->tx, cache, TINY, STR("1"));
+		say_number(p, again == db);
+		say_number(p, catalog_cache_peek(cache, TINY, STR("1")) == db);
+		/* Some of these names are remembered in the same place. */
+		for (unsigned i = 2; i < 2000; i++) {
+			char name[16];
+
+			(void)snprintf(name, sizeof(name), "%u", i);
+			assert_null(catalog_cache_peek(cache, TINY, str_from_cstr(name)));
+		}
+		assert_null(catalog_cache_peek(cache, CATALOG_SPACE_COUCH, STR("1")));
+		assert_null(catalog_open_cached(p->tx, cache, TINY, STR("2")));
+	}
+	catalog_db_unref(again);
+	catalog_db_unref(db);
+	catalog_cache_free(cache);
+	return status;
+}
+
+static enum status
+bytes(struct probe *p)
+{
+	uint64_t n;
+
+	probe_begin(p);
+	return catalog_db_bytes(p->tx, db_of(p), &n);
+}
+
+static enum status
+watch_database(struct probe *p)
+{
+	const struct catalog_watched db = { .kind = tiny_kind(), .number = db_of(p)->number };
+	struct kv_future *f;
+
+	probe_begin(p);
+	TRY(catalog_watch_db(p->tx, &db, &f));
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+static const struct probe_op others[] = {
+	{ "create", create_new, "ok, conflicts 4 0+0; 1: C/CN" },
+	{ "create what is there", create_again, "exists, conflicts 1 0+0; 1: C/CNCNCOCOCOC" },
+	{ "create without a good name", create_misnamed, "invalid, conflicts 0 0+0" },
+	{ "create what is being moved", create_what_is_moving,
+	  "exists, conflicts 1 0+0; 1: COC/CNCNCOCOCOC" },
+	{ "replace", replace, "ok, conflicts 7 0+0; 1: C/CNCNCOCOCOC 2: C/CN 3: C/CNCNCOCOCOC~" },
+	{ "replace what is not there", replace_nothing, "not_found, conflicts 1 0+0" },
+	{ "replace what is being moved", replace_moving,
+	  "unavailable, conflicts 1 0+0; 1: COC/CNCNCOCOCOC" },
+	{ "rename to another one's name", rename_to_another,
+	  "exists, conflicts 2 0+0; 1-2: C/CNCNCOCOCOC" },
+	{ "rename to the same name", rename_to_itself,
+	  "exists, conflicts 2 0+0; 1-2: C/CNCNCOCOCOC" },
+	{ "rename to no good name", rename_to_no_name, "invalid, conflicts 0 0+0" },
+	{ "rename what is not there", rename_nothing, "not_found, conflicts 1 0+0" },
+	{ "rename what is being moved", rename_moving,
+	  "unavailable, conflicts 1 0+0; 1: C~C/CNCNCOCOCOC" },
+	{ "rename to what is being moved", rename_to_what_is_moving,
+	  "exists, conflicts 2 0+0; 1: C/CNCNCOCOCOC 2: COC/CNCNCOCOCOC" },
+	{ "swap with what is being moved", swap_moving,
+	  "unavailable, conflicts 2 0+0; 1: C/CNCNCOCOCOC 2: C~C/CNCNCOCOCOC" },
+	{ "swap what is being moved", swap_with_moving,
+	  "unavailable, conflicts 2 0+0; 1: C~C/CNCNCOCOCOC 2: C/CNCNCOCOCOC" },
+	{ "swap with nothing", swap_with_nothing, "not_found, conflicts 2 0+0; 1: C/CNCNCOCOCOC" },
+	{ "set an option of another one", option_set_of_moving,
+	  "not_found, conflicts 1 0+0; 1: COC/CNCNCOCOCOC" },
+	{ "open by a cache", open_cached,
+	  "ok, conflicts 1 0+0; despite 5=ok 6=ok; 1: C/CNCNCOCOCOC 2-12: O/O" },
+	{ "bytes", bytes, "ok, conflicts 0 0+0" },
+	{ "watch a database", watch_database, "ok, conflicts 0 0+0; despite 1=ok" },
+};
+
+/* ---- Work with transactions of its own ---- */
+
+/* A tiny kind that keeps some of its keys for a while. */
+static struct catalog_kind keeping;
+
+static void
+keeping_register(void)
+{
+	keeping = *tiny_kind();
+	keeping.number = TINY_KIND + 1;
+	keeping.kept_spaces[0] = 1;
+	catalog_kind_register(&keeping);
+}
+
+static enum status
+list_behind(struct probe *p)
+{
+	struct name_page page;
+
+	probe_begin(p);
+	TRY(catalog_list_behind(p->store, TINY, STR("1"), 1, p->arena, &page, &p->err));
+	say_number(p, page.more);
+	for (size_t i = 0; i < page.count; i++)
+		say(p, page.names[i]);
+	TRY(catalog_list_behind(p->store, TINY, (struct str){ NULL, 0 }, 2, p->arena, &page,
+				&p->err));
+	for (size_t i = 0; i < page.count; i++)
+		say(p, page.names[i]);
+	return STATUS_OK;
+}
+
+static enum status
+sweep_all(struct probe *p, uint64_t now_ms, unsigned transactions)
+{
+	bool more = true;
+
+	probe_begin(p);
+	TRY(catalog_drop_sweep(p->store, now_ms, transactions, &more, &p->err));
+	say_number(p, more);
+	return STATUS_OK;
+}
+
+static enum status
+sweep(struct probe *p)
+{
+	return sweep_all(p, 1000, 10);
+}
+
+static enum status
+sweep_what_was_kept(struct probe *p)
+{
+	return sweep_all(p, KEPT_UNTIL_MS + 1, 10);
+}
+
+static enum status
+sweep_a_little(struct probe *p)
+{
+	return sweep_all(p, 1000, 1);
+}
+
+static enum status
+tend(struct probe *p)
+{
+	const struct world *w = p->world;
+	bool more = false;
+
+	probe_begin(p);
+	TRY(catalog_tally_tend(p->store, w->db, RANGE_KEYS, &more, &p->err));
+	say_number(p, more);
+	return STATUS_OK;
+}
+
+static void
+note_kind(const struct catalog_finding *finding, void *arg)
+{
+	struct probe *p = arg;
+
+	say(p, str_from_cstr(finding->kind));
+}
+
+/* As a server does it beside writers. */
+static enum status
+verify_in_ranges(struct probe *p)
+{
+	const struct catalog_verify_options options = {
+		.found = note_kind, .arg = p, .ranges = true, .range_units = 150
+	};
+	struct catalog_verify_sum sum;
+	struct kv_tx *tx;
+	enum status status;
+
+	assert_int_equal(kv_begin(p->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	probe_begin(p);
+	status = catalog_verify_db(tx, TINY, STR("1"), &options, &sum, &p->err);
+	kv_tx_free(tx);
+	if (status == STATUS_OK)
+		say_number(p, sum.documents);
+	return status;
+}
+
+static const struct probe_op apart[] = {
+	{ "list behind", list_behind, "ok, conflicts 0 0+0; 1-5: O/O" },
+	{ "sweep", sweep, "ok, conflicts 4 0+0; 1-10: O/O" },
+	{ "sweep what was kept", sweep_what_was_kept, "ok, conflicts 4 0+0; 1-10: O/O" },
+	{ "sweep a little", sweep_a_little, "ok, conflicts 1 0+0; 1-5: O/O" },
+	{ "tend", tend, "ok, conflicts 1 0+0; 1: C/CNCNC0COCOC 2-12: C/O" },
+	{ "verify in ranges", verify_in_ranges, "ok, conflicts 6 0+0; 1: C/CNCNC~COCOC 2-12: O/O" },
+};
+
+static enum status
+clear_root(struct kv_tx *tx, uint64_t part)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(100);
+	AUTO(buf_release) struct buf end = BUF_INIT(100);
+
+	tuple_put_u64(&begin, KV_ROOT);
+	tuple_put_u64(&begin, part);
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	return kv_clear_range(tx, buf_str(&begin), buf_str(&end));
+}
+
+static enum status
+dropped_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	TRY(clear_root(tx, KV_ROOT_DROPPED));
+	TRY(clear_root(tx, KV_ROOT_KEPT));
+	TRY(catalog_drop_begin(tx, tiny_kind(), DROPPED_NUMBER, 0));
+	for (uint64_t number = DROPPED_NUMBER; number <= DROPPED_NUMBER + 1; number++)
+		for (uint64_t i = 0; i < 3; i++) {
+			AUTO(buf_release) struct buf key = BUF_INIT(100);
+
+			tuple_put_u64(&key, number);
+			tuple_put_u64(&key, i);
+			TRY(kv_set(tx, buf_str(&key), STR("value")));
+		}
+	return catalog_drop_begin(tx, &keeping, DROPPED_NUMBER + 1, KEPT_UNTIL_MS);
+}
+
+static void
+prepare_dropped(void *arg)
+{
+	struct world *w = arg;
+
+	assert_int_equal(kv_run(kv_faulty_inner(w->store), dropped_body, w, NULL, NULL), STATUS_OK);
+}
 
 /* ---- Counters, settings, moves, the check ---- */
 
@@ -598,6 +979,7 @@ setup(void **state)
 
 	test_show_failures();
 	tiny_register();
+	keeping_register();
 	test_make_dir("probe", w->dir, sizeof(w->dir));
 	open_store(w, "store", &w->store);
 	open_store(w, "target", &w->target);
@@ -638,6 +1020,112 @@ databases_hand_failures_on(void **state)
 	probe_each(w->store, w, databases, COUNT(databases));
 }
 
+static enum status
+number_body(struct kv_tx *tx, void *arg)
+{
+	(void)arg;
+	return tiny_create(tx, STR("60"), NULL);
+}
+
+static void
+databases_in_each_others_way_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	/* A block of numbers is taken once in a while, and not in the middle of this. */
+	must_run(w, number_body);
+	probe_each(w->store, w, others, COUNT(others));
+}
+
+static void
+work_apart_hands_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each_alone(w->store, w, prepare_dropped, apart, COUNT(apart));
+}
+
+static enum status
+left_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(100);
+	AUTO(buf_release) struct buf end = BUF_INIT(100);
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	enum status status;
+
+	tuple_put_u64(&begin, DROPPED_NUMBER);
+	tuple_put_u64(&end, DROPPED_NUMBER + 2);
+	TRY(kv_scan_init(&scan, tx, buf_str(&begin), buf_str(&end), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		buf_append_hex(arg, pair.key);
+		buf_append_byte(arg, ' ');
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static void
+sweep_leaves(struct world *w, uint64_t now_ms, const char *expected)
+{
+	AUTO(buf_release) struct buf left = BUF_INIT(1000);
+	bool more = true;
+
+	assert_int_equal(catalog_drop_sweep(w->store, now_ms, 10, &more, NULL), STATUS_OK);
+	assert_false(more);
+	assert_int_equal(kv_run_read(w->store, left_body, &left, NULL), STATUS_OK);
+	buf_append_byte(&left, '\0');
+	assert_string_equal(left.ptr, expected);
+}
+
+static void
+what_a_kind_keeps_stays_until_its_time(void **state)
+{
+	struct world *w = *state;
+
+	prepare_dropped(w);
+	sweep_leaves(w, 1000, "15651501 ");
+	sweep_leaves(w, KEPT_UNTIL_MS - 1, "15651501 ");
+	sweep_leaves(w, KEPT_UNTIL_MS, "");
+	/* One whose time has passed before anybody looks. */
+	prepare_dropped(w);
+	sweep_leaves(w, KEPT_UNTIL_MS, "");
+}
+
+static void
+count_findings(const struct catalog_finding *finding, void *arg)
+{
+	(void)finding;
+	++*(unsigned *)arg;
+}
+
+/* Whichever call fails because its transaction is too old. */
+static void
+the_check_of_one_that_stands_still_reads_again(void **state)
+{
+	struct world *w = *state;
+	struct kv_faulty_tap tap = { .cut = SIZE_MAX,
+				     .flip = SIZE_MAX,
+				     .fail_with = STATUS_TX_TOO_OLD };
+	unsigned found = 0;
+	const struct catalog_verify_options options = { .found = count_findings, .arg = &found };
+	struct catalog_verify_sum sum;
+	struct err err = { 0 };
+
+	do {
+		enum status status;
+
+		tap.calls = 0;
+		kv_faulty_tap(w->store, &tap);
+		status = catalog_verify_still(w->store, w->db, &options, &sum, &err);
+		kv_faulty_tap(w->store, NULL);
+		if (status != STATUS_OK)
+			fail_msg("call %u: %s %s", tap.fail_call, status_name(status), err.text);
+		assert_int_equal(sum.documents, KEYS);
+		assert_int_equal(found, 0);
+	} while (tap.fail_call++ <= tap.calls);
+	assert_true(tap.calls > 5);
+}
+
 static void
 what_is_around_hands_failures_on(void **state)
 {
@@ -667,6 +1155,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(databases_hand_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(databases_in_each_others_way_hand_failures_on,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(work_apart_hands_failures_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_kind_keeps_stays_until_its_time, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_check_of_one_that_stands_still_reads_again,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_around_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_target_hands_failures_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(leases_hand_failures_on, setup, teardown),

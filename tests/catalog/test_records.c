@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "catalog/clock.h"
 #include "catalog/move_int.h"
 #include "catalog/records.h"
 #include "catalog/store_format.h"
@@ -400,6 +401,24 @@ parse_move(struct str value, struct arena *arena, struct err *err)
 	return catalog_move_parse(value, arena, &got, err);
 }
 
+static enum status
+parse_clock(struct str value, struct arena *arena, struct err *err)
+{
+	struct steady_state got = { 0 };
+
+	(void)arena;
+	return catalog_clock_record_parse(value, &got, err);
+}
+
+static enum status
+parse_work(struct str value, struct arena *arena, struct err *err)
+{
+	enum catalog_space space;
+	struct str name;
+
+	return catalog_work_record_parse(value, arena, &space, &name, err);
+}
+
 static void
 a_record_that_is_cut_or_goes_on_is_corrupt(void **state)
 {
@@ -422,6 +441,8 @@ a_record_that_is_cut_or_goes_on_is_corrupt(void **state)
 		  "150102636f7079696e670030010203000000000000000000000000001505"
 		  "02656d6265646465643a7468657265001511016100ff62001501150215031504",
 		  0 },
+		{ parse_clock, "15011502150315041505", 0 },
+		{ parse_work, "15011509023700", 0 },
 	};
 	struct arena *arena = arena_new(ARENA_BYTES);
 
@@ -443,6 +464,58 @@ a_record_that_is_cut_or_goes_on_is_corrupt(void **state)
 	arena_free(arena);
 }
 
+/* Each number at its limit, and one beyond; what has to be something else than a number. */
+static void
+a_record_has_numbers_up_to_their_limits(void **state)
+{
+	static const struct {
+		parse_record *parse;
+		const char *good; /* NULL: none */
+		const char *bad;
+	} records[] = {
+		/* Incarnations. */
+		{ parse_description,
+		  "150116012c15ff30abababababababababababababababab1603e8150215141502",
+		  "150116012c16010030abababababababababababababababab1603e8150215141502" },
+		{ parse_event, "1501150215ff33ffffffffffffffffffff0000",
+		  "1501150216010033ffffffffffffffffffff0000" },
+		/* Fences: none is not written. */
+		{ parse_description,
+		  "150116012c150230abababababababababababababababab1603e8150215141501",
+		  "150116012c150230abababababababababababababababab1603e81502151414" },
+		{ parse_description, NULL,
+		  "150116012c150230abababababababababababababababab1603e8150215141503" },
+		/* Not a UUID, but bytes. */
+		{ parse_description, NULL, "150116012c15020161001603e8150215141502" },
+		/* Kinds of events. */
+		{ parse_event, "15011501150333ffffffffffffffffffff0000",
+		  "150114150333ffffffffffffffffffff0000" },
+		{ parse_event, NULL, "15011503150333ffffffffffffffffffff0000" },
+		/* Format 0. */
+		{ parse_event, NULL, "141501150333ffffffffffffffffffff0000" },
+		{ parse_clock, NULL, "141502150315041505" },
+		/* Name spaces. */
+		{ parse_work, "150115ff023700", "1501160100023700" },
+		{ parse_work, "15011501023700", "150114023700" },
+		{ parse_work, NULL, "1501023900023700" },
+	};
+	struct arena *arena = arena_new(ARENA_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		AUTO(buf_release) struct buf good = BUF_INIT(1024);
+		AUTO(buf_release) struct buf bad = BUF_INIT(1024);
+		struct err err = { 0 };
+
+		if (records[i].good &&
+		    records[i].parse(from_hex(records[i].good, &good), arena, &err) != STATUS_OK)
+			fail_msg("%s is a record", records[i].good);
+		if (records[i].parse(from_hex(records[i].bad, &bad), arena, &err) != STATUS_CORRUPT)
+			fail_msg("%s is no record", records[i].bad);
+	}
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -457,6 +530,7 @@ main(void)
 		cmocka_unit_test(move_is_read_as_it_was_put),
 		cmocka_unit_test(counter_of_a_range_is_read_as_it_was_put),
 		cmocka_unit_test(a_record_that_is_cut_or_goes_on_is_corrupt),
+		cmocka_unit_test(a_record_has_numbers_up_to_their_limits),
 	};
 
 	return cmocka_run_group_tests(tests, register_kinds, NULL);

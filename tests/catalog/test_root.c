@@ -14,11 +14,14 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/steady.h"
 #include "catalog/check.h"
 #include "catalog/clock.h"
 #include "catalog/move_int.h"
+#include "catalog/records.h"
 #include "catalog/store_format.h"
 #include "catalog/verify.h"
+#include "kv/engine.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "store.h"
@@ -250,6 +253,82 @@ clocks_that_go_on_as_they_did_are_written_once_an_hour(void **state)
 	assert_clock_is_written(f, false);
 }
 
+struct other_clock {
+	uint8_t boot[CLOCK_BOOT_ID_BYTES];
+	uint64_t steady_us;
+	bool there; /* what was found */
+};
+
+/* The record of another machine, or of another start of this one. */
+static enum status
+other_clock_body(struct kv_tx *tx, void *arg)
+{
+	const struct other_clock *other = arg;
+	const struct steady_state state = { .steady_us = other->steady_us };
+	AUTO(buf_release) struct buf key = BUF_INIT(KEY_BYTES);
+	AUTO(buf_release) struct buf value = BUF_INIT(KEY_BYTES);
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_CLOCKS);
+	tuple_put_bytes(&key, str_of(other->boot, sizeof(other->boot)));
+	catalog_clock_record_put(&state, &value);
+	return kv_set(tx, buf_str(&key), buf_str(&value));
+}
+
+static enum status
+other_clock_look_body(struct kv_tx *tx, void *arg)
+{
+	struct other_clock *other = arg;
+	AUTO(buf_release) struct buf key = BUF_INIT(KEY_BYTES);
+	struct kv_future *f;
+	struct str value;
+
+	tuple_put_u64(&key, KV_ROOT);
+	tuple_put_u64(&key, KV_ROOT_CLOCKS);
+	tuple_put_bytes(&key, str_of(other->boot, sizeof(other->boot)));
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	other->there = kv_future_value(f, &value);
+	kv_future_free(f);
+	return STATUS_OK;
+}
+
+/* Whether the clock of another machine is there after this one has written its own. */
+static bool
+keeps_clock_of_age(struct fixture *f, uint64_t age_us)
+{
+	struct other_clock other = { .boot = { 7 } };
+	struct steady_state now;
+
+	passed_us += UINT64_C(2) * 3600 * 1000 * 1000; /* this one's is old */
+	steady_save(&now);
+	other.steady_us = now.steady_us - age_us;
+	assert_int_equal(kv_run(f->store, other_clock_body, &other, NULL, NULL), STATUS_OK);
+	assert_clock_is_written(f, true);
+	assert_int_equal(kv_run_read(f->store, other_clock_look_body, &other, NULL), STATUS_OK);
+	return other.there;
+}
+
+static void
+clocks_of_other_machines_go_after_a_month_or_where_there_are_none(void **state)
+{
+	const uint64_t minute_us = UINT64_C(60) * 1000 * 1000, month_us = 30 * 24 * 60 * minute_us;
+	struct fixture *f = *state;
+	const struct kv_engine *engine = f->store->engine;
+	struct kv_engine shared = *engine;
+
+	passed_us += 2 * month_us;
+	assert_clock_is_written(f, true);
+	/* A store of one process has had none but this machine. */
+	assert_false(keeps_clock_of_age(f, 0));
+	shared.shared = true;
+	f->store->engine = &shared;
+	assert_true(keeps_clock_of_age(f, 0));
+	assert_true(keeps_clock_of_age(f, month_us - minute_us));
+	assert_false(keeps_clock_of_age(f, month_us + minute_us));
+	f->store->engine = engine;
+}
+
 /* ---- Moves ---- */
 
 struct expecting {
@@ -324,6 +403,7 @@ main(void)
 		T(keys_that_cannot_be_read_are_found),
 		T(a_deleted_database_is_kept_until_the_time_in_its_key),
 		T(clocks_that_go_on_as_they_did_are_written_once_an_hour),
+		T(clocks_of_other_machines_go_after_a_month_or_where_there_are_none),
 		T(a_move_goes_on_only_where_it_was_left),
 #undef T
 	};

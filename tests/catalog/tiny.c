@@ -53,17 +53,34 @@ tiny_wake(struct kv_tx *tx, struct str prefix)
 }
 
 static enum status
+tiny_check_pair(struct catalog_verify *v, const struct catalog_verify_cursor *c, void *arg)
+{
+	(void)arg;
+	v->sum.documents++;
+	if (utf8_valid_prefix(c->pair.value) < c->pair.value.len)
+		catalog_verify_found(v, CATALOG_FINDING_VALUE, c->pair.key,
+				     "not a text, but %zu bytes", c->pair.value.len);
+	return STATUS_OK;
+}
+
+static enum status
+tiny_verify_range(struct catalog_verify *v, struct catalog_verify_range *range)
+{
+	static const struct catalog_verify_walk walk = { .space = SPACE_KEYS,
+							 .what = "the key",
+							 .check = tiny_check_pair };
+
+	return catalog_verify_walk(v, &walk, range);
+}
+
+static enum status
 tiny_verify(struct catalog_verify *v)
 {
-	AUTO(catalog_verify_cursor_close) struct catalog_verify_cursor c = { .done = true };
-
-	TRY(catalog_verify_cursor_open(v, &c, SPACE_KEYS));
-	while (!c.done) {
-		v->sum.documents++;
-		if (utf8_valid_prefix(c.pair.value) < c.pair.value.len)
-			catalog_verify_found(v, CATALOG_FINDING_VALUE, c.pair.key, "not a text");
-		TRY(catalog_verify_cursor_next(v, &c));
+	if (catalog_verify_needs_ranges(v)) {
+		TRY(catalog_verify_ranges(v, tiny_verify_range, NULL));
+		return catalog_verify_tallies_in_ranges(v);
 	}
+	TRY(tiny_verify_range(v, NULL));
 	return catalog_verify_tallies(v);
 }
 

@@ -311,11 +311,11 @@ pages_read(struct couch_req *r, struct kv_tx *tx, void *arg)
 
 	if (f->groups) {
 		/* What an attempt has taken into groups stays: the next one goes on behind. */
-		buf_set(&p->after, buf_str(&p->last));
+		buf_set_buf(&p->after, &p->last);
 		TRY(buf_status(&p->after));
 	} else {
 		state_put_back(p->f, &p->before);
-		buf_set(&p->last, buf_str(&p->after));
+		buf_set_buf(&p->last, &p->after);
 	}
 	entries.after = buf_str(&p->after);
 	p->count = 0;
@@ -367,7 +367,7 @@ find_indexed(struct find *f)
 		arena_reset(f->r->arena, mark);
 		if (status != STATUS_OK)
 			break;
-		buf_set(&p.after, buf_str(&p.last));
+		buf_set_buf(&p.after, &p.last);
 		status = buf_status(&p.after);
 		if (status == STATUS_OK)
 			status = couch_stream_push(&f->stream, false);

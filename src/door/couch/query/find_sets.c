@@ -116,7 +116,7 @@ gather_one_page(struct gathering *g)
 	arena_reset(g->f->r->arena, mark);
 	g->f->keys += g->entries;
 	TRY(find_check_limits(g->f));
-	buf_set(&g->after, buf_str(&g->last));
+	buf_set_buf(&g->after, &g->last);
 	return buf_status(&g->after);
 }
 

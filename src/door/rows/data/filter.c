@@ -270,7 +270,7 @@ sum_best(struct sums *s, struct sum *one, struct str value)
 	if (one->count > 1 && (one->op == ROWS_SUM_LEAST ? c >= 0 : c <= 0))
 		return STATUS_OK;
 	buf_set(&one->best, value);
-	buf_set(&one->best_ordered, buf_str(&s->ordered));
+	buf_set_buf(&one->best_ordered, &s->ordered);
 	TRY(buf_status(&one->best));
 	return buf_status(&one->best_ordered);
 }
@@ -475,7 +475,7 @@ rows_groups_add(struct groups *g, struct rows_request *r, const struct table_row
 	if (g->is_open && !str_eq(buf_str(&g->row), buf_str(&g->key)))
 		group_put(g, r->out);
 	if (!g->is_open) {
-		buf_set(&g->key, buf_str(&g->row));
+		buf_set_buf(&g->key, &g->row);
 		TRY(buf_status(&g->key));
 		g->is_open = true;
 	}
@@ -495,7 +495,7 @@ rows_groups_put(struct groups *g, struct rows_request *r, const struct table_row
 		uint64_t rows)
 {
 	TRY(group_key(g, r, row));
-	buf_set(&g->key, buf_str(&g->row));
+	buf_set_buf(&g->key, &g->row);
 	TRY(buf_status(&g->key));
 	g->sums->rows = rows;
 	group_put(g, r->out);
