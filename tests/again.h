@@ -1,6 +1,7 @@
 /*
  * Stored records that are parsed and put again. What is read has to be what was put: each bit of a
- * sample is changed, it is cut at each length, and it goes on behind its end.
+ * sample is changed, it is cut at each length, it goes on behind its end, and each of its elements
+ * is lost, comes twice, or is one of another kind.
  */
 #ifndef FROND_TESTS_AGAIN_H
 #define FROND_TESTS_AGAIN_H
@@ -60,6 +61,84 @@ again_is_read(const struct again_record *record, struct arena *arena, struct str
 	return status == STATUS_OK;
 }
 
+/* The element with this number of those that come in the place of others; false behind the last. */
+static inline bool
+again_put_other(struct buf *ret, unsigned number)
+{
+	static const uint8_t id[16] = { 1, 2, 3 };
+
+	switch (number) {
+	case 0:
+		tuple_put_null(ret);
+		return true;
+	case 1:
+	case 2:
+		tuple_put_bool(ret, number == 2);
+		return true;
+	case 3:
+	case 4:
+	case 5:
+		tuple_put_u64(ret, number == 3 ? 0 : number == 4 ? 1 : UINT64_MAX);
+		return true;
+	case 6:
+		tuple_put_i64(ret, -1);
+		return true;
+	case 7:
+	case 8:
+		tuple_put_bytes(ret, number == 7 ? STR("") : STR("ab"));
+		return true;
+	case 9:
+	case 10:
+		tuple_put_str(ret, number == 9 ? STR("") : STR("ab"));
+		return true;
+	case 11:
+		tuple_put_double(ret, 1);
+		return true;
+	case 12:
+		tuple_put_uuid(ret, id);
+		return true;
+	case 13:
+		tuple_open(ret);
+		tuple_close(ret);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Each element of the record lost, twice, and replaced by others. */
+static inline void
+again_check_elements(const struct again_record *record, struct arena *arena, struct str value)
+{
+	struct tuple_reader r = tuple_reader(value);
+	struct tuple_elem e;
+	size_t begin = 0;
+
+	while (tuple_next(&r, &e) == STATUS_OK) {
+		size_t end = value.len - r.rest.len;
+		AUTO(buf_release) struct buf changed = BUF_INIT(2 * AGAIN_BYTES);
+		bool more = true;
+
+		buf_append(&changed, value.ptr, begin);
+		buf_append_str(&changed, r.rest);
+		(void)again_is_read(record, arena, buf_str(&changed));
+		buf_clear(&changed);
+		buf_append(&changed, value.ptr, end);
+		buf_append_str(&changed, str_skip(value, begin));
+		(void)again_is_read(record, arena, buf_str(&changed));
+		for (unsigned i = 0; more; i++) {
+			buf_clear(&changed);
+			buf_append(&changed, value.ptr, begin);
+			more = again_put_other(&changed, i);
+			buf_append_str(&changed, r.rest);
+			assert_int_equal(buf_status(&changed), STATUS_OK);
+			if (more)
+				(void)again_is_read(record, arena, buf_str(&changed));
+		}
+		begin = end;
+	}
+}
+
 static inline void
 again_check(const struct again_record *record, struct arena *arena)
 {
@@ -84,6 +163,7 @@ again_check(const struct again_record *record, struct arena *arena)
 			value.ptr[at] = (char)(value.ptr[at] ^ 1 << bit);
 		}
 	}
+	again_check_elements(record, arena, buf_str(&value));
 	tuple_put_u64(&value, 7);
 	assert_int_equal(buf_status(&value), STATUS_OK);
 	if (again_is_read(record, arena, buf_str(&value)))

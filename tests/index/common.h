@@ -19,6 +19,7 @@
 
 enum {
 	TEST_ARENA_BYTES = 64 << 20,
+	ROOM_STEP = 16, /* what an arena hands out is a multiple of it */
 };
 
 static struct arena *arena;

@@ -1,10 +1,13 @@
 /* The order of JSON values. */
 #include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "index/leaf.h"
 #include "index/versions.h"
 #include "kv/tuple.h"
+#include "loop/wait.h"
 
 static int
 compare(const char *a, const char *b)
@@ -375,6 +378,125 @@ a_spelled_number_is_a_double_and_its_text(void **state)
 	}
 }
 
+/* ---- What is read of a number ---- */
+
+/* A value at the end of what can be read. Unmapped again by the next call; NULL: by this one. */
+static struct str
+at_the_end(struct str value)
+{
+	static char *pages;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (pages)
+		assert_int_equal(munmap(pages, 2 * page), 0);
+	pages = NULL;
+	if (!value.ptr)
+		return value;
+	assert_true(value.len <= page);
+	pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(pages != MAP_FAILED);
+	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+	memcpy(pages + page - value.len, value.ptr, value.len);
+	return str_of(pages + page - value.len, value.len);
+}
+
+/* One that reads behind it ends the program. */
+static void
+numbers_are_read_to_their_end_and_no_further(void **state)
+{
+	static const char *const numbers[] = {
+		"0",
+		"-7",
+		"1.5",
+		"1.50",
+		"-1e300",
+		"18446744073709551615",
+		"18446744073709551616",
+		"-18446744073709551616",
+		"-340282366920938463463374607431768211456",
+		"340282366920938463463374607431768211457",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(numbers); i++) {
+		struct leaf_value at_end = value_of(numbers[i]);
+		struct kv_pair leaf = at_end.leaves[0];
+
+		assert_int_equal(at_end.count, 1);
+		leaf.value = at_the_end(leaf.value);
+		at_end.leaves = &leaf;
+		for (size_t j = 0; j < COUNT(numbers); j++) {
+			struct leaf_value other = value_of(numbers[j]);
+			int expected, c;
+
+			expected = compare(numbers[i], numbers[j]);
+			assert_int_equal(collate_compare(&at_end, &other, &work, &c), STATUS_OK);
+			assert_int_equal(c, expected);
+			assert_int_equal(collate_compare(&other, &at_end, &work, &c), STATUS_OK);
+			assert_int_equal(c, -expected);
+		}
+	}
+	(void)at_the_end((struct str){ NULL, 0 });
+}
+
+/* ---- Long texts ---- */
+
+static unsigned offloads;
+
+void __real_wait_offload(void (*fn)(void *arg), void *arg);
+void __wrap_wait_offload(void (*fn)(void *arg), void *arg);
+
+void
+__wrap_wait_offload(void (*fn)(void *arg), void *arg)
+{
+	offloads++;
+	__real_wait_offload(fn, arg);
+}
+
+static struct str
+text_of(size_t bytes, char end)
+{
+	char *text = arena_bytes(arena, bytes);
+
+	assert_non_null(text);
+	memset(text, 'x', bytes);
+	text[bytes - 1] = end;
+	return str_of(text, bytes);
+}
+
+/* The shorter one of two decides, whichever it is. */
+static void
+texts_beyond_a_length_are_left_to_the_pool(void **state)
+{
+	(void)state;
+	for (size_t bytes = COLLATE_OFFLOAD_BYTES - 1; bytes <= COLLATE_OFFLOAD_BYTES + 1;
+	     bytes++) {
+		const unsigned expected = bytes > COLLATE_OFFLOAD_BYTES;
+		AUTO(buf_release) struct buf key = BUF_INIT(8 * COLLATE_OFFLOAD_BYTES);
+		struct str shorter = text_of(bytes, 'a');
+		struct str longer = text_of(2 * COLLATE_OFFLOAD_BYTES, 'b');
+		int c;
+
+		offloads = 0;
+		assert_int_equal(collate_strings(shorter, text_of(bytes, 'b'), &work, &c),
+				 STATUS_OK);
+		assert_int_equal(c, -1);
+		assert_int_equal(offloads, expected);
+		assert_int_equal(collate_strings(shorter, longer, &work, &c), STATUS_OK);
+		assert_int_equal(c, -1);
+		assert_int_equal(offloads, 2 * expected);
+		assert_int_equal(collate_strings(longer, shorter, &work, &c), STATUS_OK);
+		assert_int_equal(c, 1);
+		assert_int_equal(offloads, 3 * expected);
+		/* Equal bytes need no look at the order. */
+		assert_int_equal(collate_strings(shorter, shorter, &work, &c), STATUS_OK);
+		assert_int_equal(c, 0);
+		assert_int_equal(offloads, 3 * expected);
+		assert_int_equal(collate_sort_key(shorter, 64, &work, &key), STATUS_OK);
+		assert_int_equal(offloads, 4 * expected);
+	}
+}
+
 /* In buffers that have room for no byte more. */
 static void
 a_cut_sort_key_is_the_beginning_of_the_whole(void **state)
@@ -422,6 +544,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_spelled_number_is_a_double_and_its_text, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_cut_sort_key_is_the_beginning_of_the_whole, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(numbers_are_read_to_their_end_and_no_further, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(texts_beyond_a_length_are_left_to_the_pool, setup,
 						teardown),
 		cmocka_unit_test(versions_have_two_numbers_at_least),
 	};

@@ -69,6 +69,94 @@ only_what_is_wanted_and_there_is_shown(void **state)
 	assert_string_equal(shown("[\"e\"]", "{}"), "{}");
 }
 
+/* Of each set of fields those that are there are shown, with a comma between any two. */
+static void
+fields_that_are_not_there_leave_no_trace(void **state)
+{
+	static const struct {
+		const char *field, *shown; /* NULL: nothing */
+	} fields[] = {
+		{ "a", "\"a\":0" }, { "b.x", NULL },        { "c.x", "\"c\":{\"x\":1}" },
+		{ "d.x.y", NULL },  { "e", "\"e\":\"t\"" }, { "f.y", NULL },
+		{ "none", NULL },
+	};
+	static const char doc[] = "{\"a\":0,\"b\":{},\"c\":{\"x\":1,\"y\":2},\"d\":{\"x\":3},"
+				  "\"e\":\"t\",\"f\":[1]}";
+
+	(void)state;
+	for (unsigned set = 1; set < 1u << COUNT(fields); set++) {
+		AUTO(buf_release) struct buf list = BUF_INIT(1024);
+		AUTO(buf_release) struct buf expected = BUF_INIT(1024);
+
+		for (size_t i = 0; i < COUNT(fields); i++) {
+			if (!(set & (1u << i)))
+				continue;
+			buf_printf(&list, "%c\"%s\"", list.len ? ',' : '[', fields[i].field);
+			if (fields[i].shown)
+				buf_printf(&expected, "%c%s", expected.len ? ',' : '{',
+					   fields[i].shown);
+		}
+		buf_append(&list, "]", sizeof("]"));
+		if (!expected.len)
+			buf_append_byte(&expected, '{');
+		buf_append(&expected, "}", sizeof("}"));
+		assert_int_equal(buf_status(&list), STATUS_OK);
+		assert_int_equal(buf_status(&expected), STATUS_OK);
+		assert_string_equal(shown(list.ptr, doc), expected.ptr);
+	}
+}
+
+/* The names of a field; "!" where there is none. */
+static const char *
+names_of(struct str field)
+{
+	static char names[256];
+	struct buf out = { .ptr = names, .cap = sizeof(names), .max_bytes = sizeof(names) };
+	struct str name;
+	bool more = true;
+
+	while (more && selector_name_cut(&field, arena, &name, &more) == STATUS_OK)
+		buf_printf(&out, "%.*s%s", STR_ARG(name), more ? "|" : "");
+	buf_append(&out, "!", more ? sizeof("!") : 0);
+	buf_append_byte(&out, '\0');
+	assert_int_equal(buf_status(&out), STATUS_OK);
+	return names;
+}
+
+/* Whatever lies in front of it in memory: a backslash there is none of the field's. */
+static void
+a_field_is_cut_at_its_dots(void **state)
+{
+	static const struct {
+		const char *field, *names;
+	} cases[] = {
+		{ "a", "a" },
+		{ "a.b", "a|b" },
+		{ "a.b.c", "a|b|c" },
+		{ "a\\.b", "a.b" },
+		{ "a\\.b.c", "a.b|c" },
+		{ "\\.a", ".a" },
+		{ "a.\\.b", "a|.b" },
+		{ "a\\.", "a." },
+		{ ".a", "!" },
+		{ ".", "!" },
+		{ "", "!" },
+		{ "a.", "a|!" },
+		{ "a..b", "a|!" },
+		{ "a\\..b", "a.|b" },
+		{ "..", "!" },
+	};
+	static const char fronts[] = { '\\', '.', 'a', '"' };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		for (size_t j = 0; j < COUNT(fronts); j++) {
+			struct str text = arena_printf(arena, "%c%s", fronts[j], cases[i].field);
+
+			assert_string_equal(names_of(str_skip(text, 1)), cases[i].names);
+		}
+}
+
 static void
 an_empty_list_is_everything(void **state)
 {
@@ -118,6 +206,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(only_what_is_wanted_and_there_is_shown, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(fields_that_are_not_there_leave_no_trace, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_field_is_cut_at_its_dots, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_empty_list_is_everything, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_list_is_refused, setup, teardown),
 	};

@@ -10,7 +10,6 @@ enum {
 	QUESTIONS = 500,
 	ROOM_BYTES = 40 * 1024, /* of an arena, beyond what any of the calls here takes */
 	FIRST_BLOCK_BYTES = 16 * 1024,
-	ROOM_STEP = 16, /* what an arena hands out is a multiple of it */
 };
 
 #define FIRST  STR("ebad_thing\0\"It is the first.\"")

@@ -27,6 +27,10 @@ matches(const char *selector, const char *json)
 	return ret;
 }
 
+enum {
+	SMALL_BYTES = 4096, /* up to here each of them is tried */
+};
+
 struct match_case {
 	const char *selector;
 	const char *doc;
@@ -64,7 +68,7 @@ check_memory(const struct match_case *c)
 
 	doc_of(c->doc, specials, &doc);
 	while (!is_enough(c, &doc, bytes))
-		bytes += 8 + bytes / 32;
+		bytes += bytes < SMALL_BYTES ? ROOM_STEP : bytes / 32;
 	arena_reset(arena, mark);
 }
 
@@ -286,6 +290,13 @@ combinations_and_their_negations(void **state)
 		/* Several values of one field: it is compared as it is, also if it is an array. */
 		{ "{\"$or\":[{\"a\":1},{\"b\":2},{\"a\":\"x\"}]}", "{\"a\":\"x\"}", true },
 		{ "{\"$or\":[{\"a\":1},{\"a\":2}]}", "{\"a\":[1]}", false },
+		/* What is asked of one field is not asked of another one behind it. */
+		{ "{\"$or\":[{\"a\":1},{\"a\":2},{\"b\":3}]}", "{\"a\":3}", false },
+		{ "{\"$or\":[{\"a\":1},{\"a\":2},{\"b\":3}]}", "{\"b\":3}", true },
+		{ "{\"$or\":[{\"a\":1},{\"a\":2},{\"b\":3},{\"b\":4}]}", "{\"a\":3}", false },
+		{ "{\"$or\":[{\"a\":1},{\"a\":2},{\"b\":3},{\"b\":4}]}", "{\"b\":4}", true },
+		{ "{\"$and\":[{\"a\":{\"$ne\":1}},{\"a\":{\"$ne\":2}},{\"b\":{\"$ne\":3}}]}",
+		  "{\"a\":3,\"b\":1}", true },
 		{ "{\"$or\":[{\"a\":[1]},{\"a\":2}]}", "{\"a\":[1]}", true },
 		{ "{\"$or\":[{\"_id\":\"x\"},{\"_id\":\"Doc\"}]}", "{}", true },
 		{ "{\"$or\":[{\"_id\":\"x\"},{\"_id\":\"doc\"}]}", "{}", false },

@@ -235,6 +235,32 @@ what_must_be_multiplied_ends_at_the_limit(void **state)
 	assert_in_range(work.steps - before, 1000000, 1200000);
 }
 
+/* Reading a text takes a step for each of its kilobytes, whatever is asked of it. */
+static void
+a_long_text_takes_steps_to_be_read(void **state)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(TEXT_BYTES);
+	struct selector_special specials[2];
+	struct selector_doc doc;
+	struct selector *s;
+	uint64_t steps[2];
+
+	(void)state;
+	buf_append_cstr(&text, "{\"a\":{\"$exists\":true}}");
+	s = compile(&text);
+	for (int longer = 0; longer < 2; longer++) {
+		buf_clear(&text);
+		buf_append_cstr(&text, "{\"a\":\"");
+		for (int i = 0; i < (longer ? 40 << 10 : 1); i++)
+			buf_append_byte(&text, 'x');
+		buf_append(&text, "\"}", sizeof("\"}"));
+		assert_int_equal(buf_status(&text), STATUS_OK);
+		doc_of(text.ptr, specials, &doc);
+		steps[longer] = steps_of_match(s, &doc, true);
+	}
+	assert_int_equal(steps[1] - steps[0], 40);
+}
+
 /* ---- Regular expressions ---- */
 
 /* Appends {"a":"<item n times>!"} with its NUL. */
@@ -354,6 +380,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(ids_are_looked_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_members_compile_in_n_log_n, setup, teardown),
 		cmocka_unit_test_setup_teardown(conditions_do_not_copy_long_paths, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_long_text_takes_steps_to_be_read, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(large_elements_are_passed_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_must_be_multiplied_ends_at_the_limit, setup,
 						teardown),

@@ -524,6 +524,49 @@ bodies_that_lie_far_apart_are_read_without_a_scan(void **state)
 	assert_true(keys[1] < DOCS / 4);
 }
 
+/* Behind the last of them nothing is read. */
+static void
+bodies_are_read_as_far_as_they_are_wanted(void **state)
+{
+	enum {
+		DOCS = 100,
+		WANTED = 10,
+	};
+	struct rev_want wants[WANTED];
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < DOCS; i++) {
+		const char *id = arena_printf(f->arena, "d%03zu", i).ptr;
+		const char *rev = fixture_put(f, id, NULL, "{\"n\":1}");
+
+		if (i < WANTED)
+			wants[i] = (struct rev_want){ .id = str_from_cstr(id),
+						      .rev = fixture_rev(f, rev) };
+	}
+	for (size_t turned = 0; turned < 2; turned++) {
+		struct rev_ahead a = { 0 };
+		struct kv_tx *tx = fixture_begin(f);
+
+		assert_int_equal(rev_ahead_begin(&a, tx, f->db, NULL, wants, WANTED, false),
+				 STATUS_OK);
+		for (size_t i = 0; i < WANTED; i++) {
+			struct rev_doc doc;
+
+			assert_int_equal(rev_ahead_take(&a, f->arena, &doc), STATUS_OK);
+		}
+		/* A root each, and a leaf beneath it, or none. */
+		assert_in_range(kv_tx_stats(tx).keys_read, WANTED, 2 * WANTED);
+		rev_ahead_release(&a);
+		kv_tx_free(tx);
+		for (size_t i = 0; i < WANTED / 2; i++) {
+			struct rev_want want = wants[i];
+
+			wants[i] = wants[WANTED - 1 - i];
+			wants[WANTED - 1 - i] = want;
+		}
+	}
+}
+
 /* ---- Damage ---- */
 
 struct pair_copy {
@@ -656,6 +699,7 @@ main(void)
 		TEST(purge_takes_the_text_too),
 		TEST(bodies_of_a_list_may_lie_in_chunks),
 		TEST(bodies_that_lie_far_apart_are_read_without_a_scan),
+		TEST(bodies_are_read_as_far_as_they_are_wanted),
 		TEST(damaged_texts_are_found),
 	};
 

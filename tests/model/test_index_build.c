@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "catalog/chores.h"
 #include "catalog/tally.h"
 #include "catalog/verify.h"
@@ -596,6 +597,203 @@ unique_index_over_equal_values_fails_and_names_them(void **state)
 	assert_int_equal(index_find(f->db, number)->state, INDEX_FAILED);
 }
 
+/* A definition under a key that is longer than that of one is none, whatever its value is. */
+static enum status
+longer_key_body(struct kv_tx *tx, void *arg)
+{
+	struct create_arg *a = arg;
+	AUTO(buf_release) struct buf key = BUF_INIT(1024);
+	struct kv_future *f;
+	struct str value;
+
+	index_key_def(&key, a->f->db, a->number);
+	f = kv_get(tx, buf_str(&key), KV_READ);
+	TRY(kv_future_wait(f));
+	assert_true(kv_future_value(f, &value));
+	tuple_put_u64(&key, 1);
+	return a->flags ? kv_clear(tx, buf_str(&key)) : kv_set(tx, buf_str(&key), value);
+}
+
+static void
+verify_finds_what_is_no_definition(void **state)
+{
+	struct fixture *f = *state;
+	struct create_arg arg = { .f = f, .number = create_index(f, 0) };
+
+	assert_int_equal(build_steps(f, arg.number, 0, STEPS_MAX), INDEX_READY);
+	assert_int_equal(findings_of(f), 0);
+	assert_int_equal(kv_run(f->store, longer_key_body, &arg, NULL, NULL), STATUS_OK);
+	assert_true(findings_of(f) > 0);
+	arg.flags = 1; /* clears it again */
+	assert_int_equal(kv_run(f->store, longer_key_body, &arg, NULL, NULL), STATUS_OK);
+	assert_int_equal(findings_of(f), 0);
+}
+
+/* As many are named as a failure has room for, and all are counted. */
+static void
+of_many_equal_values_some_are_named(void **state)
+{
+	struct fixture *f = *state;
+	const char *failure;
+	size_t named = 0;
+	uint64_t number;
+
+	for (int i = 0; i < INDEX_BUILD_VIOLATIONS + 4; i++)
+		fixture_put(f, arena_printf(f->arena, "same%02d", i).ptr, NULL, "{\"n\":7}");
+	number = create_index(f, INDEX_UNIQUE);
+	assert_int_equal(build_steps(f, number, 0, STEPS_MAX), INDEX_FAILED);
+	fixture_reopen(f);
+	failure = arena_dup(f->arena, index_find(f->db, number)->failure).ptr;
+	assert_non_null(strstr(failure, "23 documents have the values of others"));
+	assert_non_null(strstr(failure, "[\"same01\",\"same02\","));
+	for (const char *at = failure; (at = strstr(at, "\"same")); at++)
+		named++;
+	assert_int_equal(named, INDEX_BUILD_VIOLATIONS);
+	assert_non_null(strstr(failure, "\"same20\"]"));
+}
+
+/* ---- What builds tell ---- */
+
+static size_t
+progress_of(struct fixture *f, size_t most, struct arena *arena, struct index_progress **ret,
+	    enum status expected)
+{
+	struct kv_tx *tx = fixture_begin(f);
+	size_t count = 0;
+
+	assert_int_equal(index_progress_list(tx, most, arena, ret, &count), expected);
+	kv_tx_free(tx);
+	return count;
+}
+
+static void
+builds_tell_how_far_they_are(void **state)
+{
+	struct fixture *f = *state;
+	struct index_progress *list;
+	uint64_t first, second;
+
+	put_many(f, 0, OVERTAKEN_DOCS, 1);
+	assert_int_equal(progress_of(f, 5, f->arena, &list, STATUS_OK), 0);
+	first = create_index(f, 0);
+	second = create_index(f, 0);
+	assert_int_equal(progress_of(f, 5, f->arena, &list, STATUS_OK), 2);
+	/* Nobody has begun. */
+	assert_int_equal(list[0].total, 0);
+	assert_int_equal(list[0].started_ms, 0);
+	assert_int_equal(build_steps(f, first, 0, 1), INDEX_BUILDING);
+	for (size_t most = 0; most <= 3; most++)
+		assert_int_equal(progress_of(f, most, f->arena, &list, STATUS_OK),
+				 most < 2 ? most : 2);
+	assert_true(str_eq(list[0].db_name, f->db->name));
+	assert_true(str_eq(list[0].owner, STR("_design/x")));
+	assert_true(str_eq(list[0].name, STR("by-n")));
+	assert_true(list[0].done > 0 && list[0].done <= list[0].total);
+	assert_true(list[0].started_ms > 0 && list[0].updated_ms >= list[0].started_ms);
+	assert_int_equal(list[1].done, 0);
+	/* All texts are there, or the arena is full. */
+	for (size_t bytes = 0, enough = 0; enough < 3; bytes += 16) {
+		struct arena *little = arena_new(bytes);
+		struct kv_tx *tx = fixture_begin(f);
+		size_t count;
+		enum status status = index_progress_list(tx, 3, little, &list, &count);
+
+		if (status != (arena_is_full(little) ? STATUS_LIMIT : STATUS_OK))
+			fail_msg("%zu bytes: %s", bytes, status_name(status));
+		if (status == STATUS_OK) {
+			assert_int_equal(count, 2);
+			assert_true(str_eq(list[1].name, STR("by-n")));
+		}
+		enough += status == STATUS_OK;
+		kv_tx_free(tx);
+		arena_free(little);
+	}
+	assert_int_equal(build_steps(f, first, 0, STEPS_MAX), INDEX_READY);
+	assert_int_equal(progress_of(f, 5, f->arena, &list, STATUS_OK), 1);
+	assert_int_equal(build_steps(f, second, 0, STEPS_MAX), INDEX_READY);
+	assert_int_equal(progress_of(f, 5, f->arena, &list, STATUS_OK), 0);
+}
+
+struct keeping {
+	struct fixture *f;
+	const struct index_def *def;
+	struct arena *arena;
+	uint64_t failing;
+	uint64_t asked; /* how often memory was asked for */
+	size_t kept;
+};
+
+enum {
+	KEPT_DOCS = 12,
+};
+
+static enum status
+keep_documents(struct index_writer *writer, void *arg)
+{
+	struct keeping *k = arg;
+	enum status status = STATUS_OK;
+
+	(void)mem_fail_only(k->failing);
+	for (int i = 0; status == STATUS_OK && i < KEPT_DOCS; i++) {
+		char id[3000], body[3000];
+		const struct index_source source = { .id = str_of(id, sizeof(id)),
+						     .body = str_of(body, sizeof(body)) };
+
+		memset(id, 'a' + i, sizeof(id));
+		memset(body, 'v', sizeof(body));
+		memcpy(body, "{\"n\":\"", 6);
+		memcpy(body + sizeof(body) - 2, "\"}", 2);
+		status = index_build_document(writer, k->def, &source, true);
+	}
+	k->asked = mem_fail_only(0);
+	return status;
+}
+
+static enum status
+keep_body(struct kv_tx *tx, void *arg)
+{
+	struct keeping *k = arg;
+	const struct kv_range_options options = { .limit = 2 * KEPT_DOCS, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf begin = BUF_INIT(64);
+	AUTO(buf_release) struct buf end = BUF_INIT(64);
+	struct kv_future *f;
+
+	TRY(index_writer_run(tx, k->f->db, 2, k->arena, k->f->arena, keep_documents, k));
+	index_key_entries(&begin, k->f->db, k->def->number);
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	k->kept = kv_future_range(f).count;
+	return STATUS_OK;
+}
+
+/* Whichever allocation fails, a build that goes on has all entries. */
+static void
+a_build_loses_no_entry_that_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t number = create_index(f, INDEX_COVERING);
+	struct keeping k = { .f = f, .def = index_find(f->db, number) };
+	bool failed = true;
+
+	for (k.failing = 1; failed; k.failing++) {
+		struct kv_tx *tx;
+		enum status status;
+
+		k.arena = arena_new(64 << 20);
+		assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &tx), STATUS_OK);
+		status = keep_body(tx, &k);
+		failed = k.asked >= k.failing;
+		if (status == STATUS_OK)
+			assert_int_equal(k.kept, KEPT_DOCS);
+		else
+			assert_true(failed);
+		kv_tx_free(tx);
+		arena_free(k.arena);
+		assert_true(k.failing < 5000);
+	}
+}
+
 static void
 chore_builds_and_clears(void **state)
 {
@@ -980,6 +1178,10 @@ main(int argc, char **argv)
 		TEST(what_is_written_between_two_steps_is_kept_by_its_writers),
 		TEST(verify_finds_entries_that_are_missing_or_wrong),
 		TEST(unique_index_over_equal_values_fails_and_names_them),
+		TEST(verify_finds_what_is_no_definition),
+		TEST(of_many_equal_values_some_are_named),
+		TEST(builds_tell_how_far_they_are),
+		TEST(a_build_loses_no_entry_that_is_kept),
 		TEST(chore_builds_and_clears),
 		TEST(three_processes_build_while_they_write),
 		TEST(build_goes_on_though_every_large_step_meets_a_writer),

@@ -332,6 +332,36 @@ of_two_documents_with_one_value_the_second_is_a_duplicate(void **state)
 	fixture_check(f);
 }
 
+/* What is known already and what is wrong by itself keep their results. */
+static void
+of_merged_copies_that_are_a_duplicate_each_that_would_change_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edits[5];
+	struct rev_result results[5];
+
+	index_by_a(f, INDEX_READY, INDEX_UNIQUE | INDEX_SPARSE);
+	(void)fixture_put(f, "x", NULL, "{\"a\":1}");
+	(void)fixture_replicate(f, "y", "1-k", false, "{\"a\":9}");
+	edits[0] = fixture_copy(f, "y", "1-k", false, "{\"a\":9}");
+	edits[1] = fixture_copy(f, "y", "1-w v", false, "{\"a\":9}");
+	edits[2] = fixture_copy(f, "y", "2-m k", false, "{\"a\":8}");
+	edits[3] = fixture_copy(f, "y", "3-n m k", false, "{\"a\":1}");
+	edits[4] = fixture_copy(f, "z", "1-z", false, "{\"a\":7}");
+	fixture_write(f, edits, 5, results);
+	assert_int_equal(results[0].status, STATUS_OK);
+	assert_true(results[0].unchanged);
+	assert_int_equal(results[1].status, STATUS_INVALID);
+	for (size_t i = 2; i < 4; i++) {
+		assert_int_equal(results[i].status, STATUS_DUPLICATE);
+		assert_true(str_eq(results[i].index, STR("by-a")));
+	}
+	assert_int_equal(results[4].status, STATUS_OK);
+	assert_string_equal(fixture_tree(f, "y", true), "1-k!");
+	assert_string_equal(entries(f), "x=1 z=7 y=9");
+	fixture_check(f);
+}
+
 /* Writes two documents, each in a transaction that does not see the other one. */
 static enum status
 write_side_by_side(struct fixture *f, struct rev_edit first, struct rev_edit second)
@@ -535,6 +565,30 @@ a_dropped_index_is_cleared_and_forgotten(void **state)
 	fixture_check(f);
 }
 
+/* Or what both have cleared would be counted twice. */
+static void
+of_two_that_clear_an_index_the_second_conflicts(void **state)
+{
+	struct fixture *f = *state;
+	struct building b = { .f = f };
+	struct kv_tx *txs[2];
+
+	fixture_put(f, "a", NULL, "{\"a\":1}");
+	fixture_put(f, "b", NULL, "{\"a\":2}");
+	fixture_put(f, "c", NULL, "{\"a\":3}");
+	finish_index(f, INDEX_DROPPED);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(kv_begin(f->calm, KV_TX_READ_WRITE, &txs[i]), STATUS_OK);
+		assert_int_equal(clear_some(txs[i], &b), STATUS_OK);
+	}
+	assert_int_equal(kv_future_wait(kv_commit(txs[0])), STATUS_OK);
+	assert_int_equal(kv_future_wait(kv_commit(txs[1])), STATUS_TX_CONFLICT);
+	for (int i = 0; i < 2; i++)
+		kv_tx_free(txs[i]);
+	assert_string_equal(entries(f), "c=3");
+	fixture_check(f);
+}
+
 static void
 writers_are_known_to_read_first_unless_an_index_is_kept(void **state)
 {
@@ -600,6 +654,7 @@ terms_of_an_index_have_their_limits(void **state)
 	static char filter[INDEX_FILTER_BYTES + 1];
 	static struct str names[INDEX_PATH_NAMES + 1];
 	static struct index_column columns[INDEX_COLUMNS + 1];
+	static const struct index_column nameless = { path_a, 0, false };
 	struct fixture *f = *state;
 
 	memset(filter, ' ', sizeof(filter));
@@ -629,6 +684,12 @@ terms_of_an_index_have_their_limits(void **state)
 		assert_int_equal(create_undone(f, &terms), expected);
 		terms = plain;
 		terms.column_count = 0;
+		assert_int_equal(create_undone(f, &terms), STATUS_INVALID);
+		terms = plain;
+		terms.columns = &nameless;
+		assert_int_equal(create_undone(f, &terms), STATUS_INVALID);
+		terms = plain;
+		terms.collation = STR("x"); /* JSON has none */
 		assert_int_equal(create_undone(f, &terms), STATUS_INVALID);
 	}
 }
@@ -902,6 +963,8 @@ main(void)
 		TEST_WITH_INDEX(design_documents_have_no_entries),
 		TEST_WITH_INDEX(the_hook_is_told_of_winners_of_design_documents),
 		TEST_WITH_INDEX(of_two_documents_with_one_value_the_second_is_a_duplicate),
+		TEST_WITH_INDEX(
+			of_merged_copies_that_are_a_duplicate_each_that_would_change_is_refused),
 		TEST_WITH_INDEX(of_two_writers_of_one_value_the_second_conflicts),
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
@@ -909,6 +972,7 @@ main(void)
 		TEST(texts_of_an_index_may_be_as_long_as_their_limits),
 		TEST(terms_of_an_index_have_their_limits),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
+		TEST_WITH_INDEX(of_two_that_clear_an_index_the_second_conflicts),
 		TEST_WITH_INDEX(open_transactions_outlive_the_forgetting_of_an_index),
 		TEST_WITH_INDEX(a_forgotten_index_makes_room_for_one_also_where_a_cache_has_it),
 		TEST_WITH_INDEX(a_writer_puts_an_index_of_another_collation_out_of_use),

@@ -746,6 +746,47 @@ checks_of_what_stands_still_read_again(void **state)
 	assert_true(nth > 50);
 }
 
+/* Whichever call fails, with and without somebody who is told. */
+static void
+a_check_that_fails_says_why(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_faulty_tap tap = { .cut = SIZE_MAX, .flip = SIZE_MAX, .fail_with = STATUS_IO };
+	const struct str nowhere = STR("nowhere");
+	unsigned found = 0;
+	const struct catalog_verify_options options = { .found = note_kind, .arg = &found };
+	struct catalog_verify_sum sum;
+	struct err err = { 0 };
+	struct kv_tx *tx;
+
+	do {
+		assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+		tap.fail_call++;
+		tap.calls = 0;
+		err = (struct err){ 0 };
+		kv_faulty_tap(f->store, &tap);
+		if (tap.fail_call % 2) {
+			enum status status = catalog_verify_store(tx, &options, &sum, &err);
+
+			if (tap.fail_call <= tap.calls) {
+				assert_int_equal(status, STATUS_IO);
+				assert_memory_equal(err.text, "cannot read the store: io", 25);
+			}
+		} else {
+			(void)!catalog_verify_store(tx, &options, &sum, NULL);
+		}
+		kv_faulty_tap(f->store, NULL);
+		kv_tx_free(tx);
+		assert_int_equal(found, 0);
+	} while (tap.fail_call <= tap.calls);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	err = (struct err){ 0 };
+	assert_int_equal(catalog_verify_db(tx, CATALOG_SPACE_COUCH, nowhere, &options, &sum, &err),
+			 STATUS_NOT_FOUND);
+	assert_string_equal(err.text, "Database does not exist.");
+	kv_tx_free(tx);
+}
+
 /* Of a pair that is lost some are missed: what nothing refers to, and what may be there or not. */
 static void
 checks_find_what_is_lost_or_foreign(void **state)
@@ -769,6 +810,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(checks_of_what_stands_still_read_again, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_check_that_fails_says_why, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
 						fixture_teardown),

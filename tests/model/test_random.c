@@ -20,6 +20,7 @@ enum {
 	STEPS = 1000,
 	BATCH_MAX = 4,
 	BURST_MAX = 8,
+	ASKED_MAX = 8, /* revisions that are asked about together */
 	CHECK_EVERY = 25,
 	COMMON_BODY = 1,
 	NONE = -1,
@@ -356,6 +357,178 @@ compare_told(const struct world *w, const struct tree *t)
 		assert_int_equal(w->told[at], lives ? t->nodes[winner].body : NONE);
 }
 
+/* ---- What else is read of a document ---- */
+
+/* True if the branch's head is the revision, or descends from it. */
+static bool
+descends(const struct rev_branch *branch, struct rev_id from)
+{
+	uint64_t behind = branch->rev.pos - from.pos;
+
+	if (from.pos >= branch->rev.pos)
+		return rev_id_eq(branch->rev, from);
+	return behind <= branch->ancestors_count &&
+	       str_eq(branch->ancestors[behind - 1], from.hash);
+}
+
+/* Some revisions, one of which nobody has, in any order; several times the same, too. */
+static size_t
+some_revisions(struct world *w, const struct tree *t, struct rev_id *ret, int *ret_nodes)
+{
+	size_t count = 1 + below(w, ASKED_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		ret_nodes[i] = below(w, 8) ? (int)below(w, (uint64_t)t->count) : NONE;
+		ret[i] = ret_nodes[i] == NONE
+				 ? (struct rev_id){ 1 + below(w, 9), STR("nobody has it") }
+				 : t->nodes[ret_nodes[i]].rev;
+	}
+	return count;
+}
+
+/* The heads of each revision, the best first. */
+static void
+compare_descent(struct world *w, const struct tree *t, const struct rev_tree *tree,
+		struct kv_tx *tx, unsigned flags)
+{
+	struct rev_id revs[ASKED_MAX];
+	int nodes[ASKED_MAX];
+	size_t count = some_revisions(w, t, revs, nodes);
+	struct rev_descent d;
+
+	assert_int_equal(rev_descent_read(tx, w->f->db, t->id, revs, count, flags, w->f->arena, &d),
+			 STATUS_OK);
+	assert_false(d.too_many);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t link = rev_descent_first(&d, revs[i]);
+
+		for (size_t k = 0; k < tree->count; k++) {
+			const struct rev_branch *branch = &tree->branches[k], *head;
+
+			if (!descends(branch, revs[i]) ||
+			    ((flags & REV_DESCENT_ITSELF) && !rev_id_eq(branch->rev, revs[i])))
+				continue;
+			assert_true(link != 0);
+			head = &d.heads[d.links[link - 1].head];
+			assert_true(rev_id_eq(head->rev, branch->rev));
+			assert_int_equal(head->deleted, branch->deleted);
+			assert_int_equal(head->winner, branch->winner);
+			assert_int_equal(head->ancestors_count,
+					 flags & REV_DESCENT_WHOLE ? branch->ancestors_count : 0);
+			link = d.links[link - 1].next;
+		}
+		assert_int_equal(link, 0);
+	}
+}
+
+/* What is missing of some revisions, and which heads may be ancestors of it, the best first. */
+static void
+compare_diff(struct world *w, const struct tree *t, const struct rev_tree *tree, struct kv_tx *tx)
+{
+	struct rev_id revs[ASKED_MAX];
+	int nodes[ASKED_MAX];
+	const struct rev_diff_query query = { t->id, revs, some_revisions(w, t, revs, nodes) };
+	uint64_t highest = 0;
+	struct rev_diff diff;
+	size_t n = 0;
+
+	assert_int_equal(rev_diff(tx, w->f->db, &query, 1, w->f->arena, &diff), STATUS_OK);
+	for (size_t i = 0; i < query.count; i++) {
+		if (nodes[i] != NONE && t->nodes[nodes[i]].present)
+			continue;
+		assert_true(n < diff.missing_count && rev_id_eq(diff.missing[n], revs[i]));
+		n++;
+		if (revs[i].pos > highest)
+			highest = revs[i].pos;
+	}
+	assert_int_equal(diff.missing_count, n);
+	n = 0;
+	for (size_t k = 0; k < tree->count; k++) {
+		if (tree->branches[k].rev.pos >= highest)
+			continue;
+		assert_true(n < diff.possible_ancestors_count &&
+			    rev_id_eq(diff.possible_ancestors[n], tree->branches[k].rev));
+		n++;
+	}
+	assert_int_equal(diff.possible_ancestors_count, n);
+}
+
+/* Heads by their revisions: with ancestors, alone, and alive only. */
+static void
+compare_branches(struct world *w, const struct tree *t, const struct rev_tree *tree,
+		 struct kv_tx *tx)
+{
+	struct rev_branch alive[ASKED_MAX], one;
+	struct rev_want wants[ASKED_MAX];
+	struct rev_id revs[ASKED_MAX];
+	int nodes[ASKED_MAX];
+	size_t count = some_revisions(w, t, revs, nodes);
+
+	for (size_t i = 0; i < count; i++)
+		wants[i] = (struct rev_want){ .id = t->id, .rev = revs[i] };
+	assert_int_equal(rev_branches_read_live(tx, w->f->db, wants, count, w->f->arena, alive),
+			 STATUS_OK);
+	for (size_t i = 0; i < count; i++) {
+		const struct rev_branch *branch = NULL;
+		enum status status = rev_branch_read(tx, w->f->db, t->id, revs[i], w->f->arena,
+						     &one);
+
+		for (size_t k = 0; k < tree->count && !branch; k++)
+			if (rev_id_eq(tree->branches[k].rev, revs[i]))
+				branch = &tree->branches[k];
+		assert_int_equal(status, branch ? STATUS_OK : STATUS_NOT_FOUND);
+		assert_int_equal(alive[i].rev.pos,
+				 branch && !branch->deleted ? branch->rev.pos : 0);
+		if (!branch)
+			continue;
+		assert_true(rev_id_eq(one.rev, branch->rev));
+		assert_int_equal(one.deleted, branch->deleted);
+		assert_int_equal(one.ancestors_count, branch->ancestors_count);
+		if (!branch->deleted)
+			assert_int_equal(alive[i].ancestors_count, branch->ancestors_count);
+	}
+}
+
+/* Without the ancestors that are not asked for; the winner in other ways. */
+static void
+compare_parts(struct world *w, const struct tree *t, const struct rev_tree *tree, struct kv_tx *tx)
+{
+	const struct rev_branch *winner = &tree->branches[0];
+	struct rev_tree part;
+	struct rev_doc doc;
+	struct rev_id rev;
+
+	assert_int_equal(rev_tree_read(tx, w->f->db, t->id, REV_TREE_HEADS, w->f->arena, &part),
+			 STATUS_OK);
+	assert_int_equal(part.count, tree->count);
+	for (size_t i = 0; i < part.count; i++) {
+		assert_true(rev_id_eq(part.branches[i].rev, tree->branches[i].rev));
+		assert_int_equal(part.branches[i].ancestors_count, 0);
+		assert_int_equal(part.branches[i].winner, i == 0);
+	}
+	assert_int_equal(rev_tree_read(tx, w->f->db, t->id, REV_TREE_WINNER, w->f->arena, &part),
+			 STATUS_OK);
+	assert_int_equal(part.count, tree->count);
+	for (size_t i = 0; i < part.count; i++)
+		assert_int_equal(part.branches[i].ancestors_count,
+				 i == 0 ? winner->ancestors_count : 0);
+	assert_memory_equal(&part.seq, &tree->seq, sizeof(part.seq));
+	assert_int_equal(rev_winner_read(tx, w->f->db, t->id, w->f->arena, &rev),
+			 winner->deleted ? STATUS_DELETED : STATUS_OK);
+	if (!winner->deleted)
+		assert_true(rev_id_eq(rev, winner->rev));
+	assert_int_equal(rev_doc_read(tx, w->f->db, t->id, w->f->arena, &doc),
+			 winner->deleted ? STATUS_DELETED : STATUS_OK);
+	assert_true(rev_id_eq(doc.rev, winner->rev));
+	assert_int_equal(rev_doc_read_together(tx, w->f->db, t->id, w->f->arena, &doc),
+			 winner->deleted ? STATUS_DELETED : STATUS_OK);
+	assert_true(rev_id_eq(doc.rev, winner->rev));
+	assert_int_equal(rev_winners_read(tx, w->f->db, &t->id, 1, w->f->arena, &rev), STATUS_OK);
+	assert_int_equal(rev.hash.ptr != NULL, !winner->deleted);
+	if (!winner->deleted)
+		assert_true(rev_id_eq(rev, winner->rev));
+}
+
 /* ---- Comparing ---- */
 
 static void
@@ -417,6 +590,12 @@ compare(struct world *w, struct tree *t)
 	assert_int_equal(diff.missing_count, missing);
 	for (size_t i = 0; i < diff.missing_count; i++)
 		assert_false(t->nodes[find_rev(t, diff.missing[i])].present);
+	compare_descent(w, t, &tree, tx, 0);
+	compare_descent(w, t, &tree, tx, REV_DESCENT_WHOLE);
+	compare_descent(w, t, &tree, tx, REV_DESCENT_ITSELF);
+	compare_diff(w, t, &tree, tx);
+	compare_branches(w, t, &tree, tx);
+	compare_parts(w, t, &tree, tx);
 	kv_tx_free(tx);
 	arena_reset(f->arena, mark);
 }

@@ -141,6 +141,21 @@ a_partial_history_that_does_not_reach_is_a_branch(void **state)
 	assert_tree(f, "5-e(4-d)! 2-b(1-a)");
 }
 
+/* A head that lies right behind the end of a history is none of it. */
+static void
+a_history_ends_where_it_says(void **state)
+{
+	struct fixture *f = *state;
+	struct rev_edit edit = fixture_copy(f, "a", "3-c b a", false, "{\"n\":1}");
+	struct rev_result result;
+
+	bring(f, "1-a", false);
+	edit.history_count = 2; /* what lies behind is not the edit's */
+	fixture_write(f, &edit, 1, &result);
+	assert_int_equal(result.status, STATUS_OK);
+	assert_tree(f, "3-c(2-b)! 1-a");
+}
+
 static void
 a_full_history_ties_branches_together(void **state)
 {
@@ -385,6 +400,36 @@ a_history_that_is_none_is_refused(void **state)
 	assert_string_equal(fixture_changes(f), "");
 }
 
+/* One that nobody has is a conflict as long as somebody could have it. */
+static void
+a_parent_that_no_revision_can_be_is_refused(void **state)
+{
+	static const char lengthy[REV_HASH_LIMIT_BYTES + 1];
+	const struct {
+		uint64_t pos;
+		size_t bytes;
+		enum status status;
+	} cases[] = {
+		{ INT64_MAX, 1, STATUS_INVALID },
+		{ INT64_MAX - 1, 1, STATUS_DOC_CONFLICT },
+		{ 1, REV_HASH_LIMIT_BYTES + 1, STATUS_INVALID },
+		{ 1, REV_HASH_LIMIT_BYTES, STATUS_DOC_CONFLICT },
+		{ 0, 1, STATUS_DOC_CONFLICT },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rev_edit edit = fixture_edit(f, "a", NULL, "{}");
+		struct rev_result result;
+
+		edit.parent.pos = cases[i].pos;
+		edit.parent.hash = str_of(lengthy, cases[i].bytes);
+		fixture_write(f, &edit, 1, &result);
+		assert_int_equal(result.status, cases[i].status);
+	}
+	assert_string_equal(fixture_changes(f), "");
+}
+
 /* ---- Edits that merge ---- */
 
 static void
@@ -547,6 +592,7 @@ main(void)
 		TEST(branches_without_a_common_root_live_side_by_side),
 		TEST(a_partial_history_is_completed_from_what_is_there),
 		TEST(a_partial_history_that_does_not_reach_is_a_branch),
+		TEST(a_history_ends_where_it_says),
 		TEST(a_full_history_ties_branches_together),
 		TEST(equal_hashes_at_other_positions_are_other_revisions),
 		TEST(a_tombstone_on_the_only_branch_deletes),
@@ -559,6 +605,7 @@ main(void)
 		TEST(a_history_of_opaque_hashes_is_cut_to_fit_a_value),
 		TEST(more_branches_than_one_range_answer_are_all_read),
 		TEST(a_history_that_is_none_is_refused),
+		TEST(a_parent_that_no_revision_can_be_is_refused),
 		TEST(edits_of_one_document_see_each_other),
 		TEST(hashes_and_ids_with_nuls_keep_apart),
 		TEST(a_diff_names_what_is_missing_and_where_it_may_come_from),

@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "fixture.h"
+#include "base/rand.h"
 #include "catalog/check.h"
 #include "catalog/verify.h"
+#include "model/revisioned/verify_int.h"
 
 static void
 found(const struct catalog_finding *finding, void *arg)
@@ -163,6 +165,83 @@ findings_of_a_range_that_is_read_again_are_told_once(void **state)
 	arena_free(scratch);
 }
 
+/* ---- What is in a range ---- */
+
+/* Attachments of one byte: each has a counter, and a chunk. */
+static void
+put_attachments(struct fixture *f, size_t count)
+{
+	struct rev_att_edit *atts = arena_zalloc(f->arena, count * sizeof(*atts));
+	struct rev_edit edit = fixture_edit(f, "a", NULL, "{}");
+	struct rev_result result;
+
+	assert_non_null(atts);
+	for (size_t i = 0; i < count; i++) {
+		atts[i] = (struct rev_att_edit){
+			.source = REV_ATT_DATA,
+			.att = { .name = arena_printf(f->arena, "%zu", i),
+				 .type = STR("x/y"),
+				 .length = 1,
+				 .encoded_length = 1 },
+			.data = STR("d"),
+		};
+		rand_bytes(atts[i].att.id, sizeof(atts[i].att.id));
+	}
+	edit.atts = atts;
+	edit.atts_count = count;
+	fixture_write(f, &edit, 1, &result);
+	assert_int_equal(result.status, STATUS_OK);
+}
+
+/* No range of attachments has more pairs than it may have; the last one has what is left. */
+static void
+attachments_are_checked_in_ranges_of_so_many_pairs(void **state)
+{
+	enum {
+		ATTS = 5,
+		MOST = 3,
+		RANGES = 4, /* of ten pairs */
+	};
+	struct fixture *f = *state;
+	const struct catalog_verify_options options = { .found = found, .ranges = true };
+	struct arena *scratch = arena_new(SCRATCH_BYTES);
+	struct catalog_verify v = { .options = &options,
+				    .db = f->db,
+				    .scratch = scratch,
+				    .key = CATALOG_KEY_INIT,
+				    .value = CATALOG_KEY_INIT };
+	struct verify_data data = { 0 };
+	struct catalog_verify_range range = { .most = MOST,
+					      .until_ns = UINT64_MAX,
+					      .from = CATALOG_KEY_INIT,
+					      .next = CATALOG_KEY_INIT,
+					      .more = true,
+					      .arg = &data };
+	unsigned ranges = 0;
+
+	assert_non_null(scratch);
+	put_attachments(f, ATTS);
+	assert_int_equal(kv_begin(f->calm, KV_TX_READ_ONLY, &v.tx), STATUS_OK);
+	for (; range.more; ranges++) {
+		struct buf from = range.from;
+
+		range.units = 0;
+		buf_clear(&range.next);
+		assert_int_equal(verify_attachments_range(&v, &range), STATUS_OK);
+		assert_int_equal(range.units, ranges + 1 < RANGES ? MOST : 1);
+		range.from = range.next;
+		range.next = from;
+	}
+	assert_int_equal(ranges, RANGES);
+	assert_int_equal(v.sum.findings, 0);
+	kv_tx_free(v.tx);
+	buf_release(&range.from);
+	buf_release(&range.next);
+	buf_release(&v.key);
+	buf_release(&v.value);
+	arena_free(scratch);
+}
+
 int
 main(void)
 {
@@ -172,6 +251,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			findings_of_a_range_that_is_read_again_are_told_once, fixture_setup,
 			fixture_teardown),
+		cmocka_unit_test_setup_teardown(attachments_are_checked_in_ranges_of_so_many_pairs,
+						fixture_setup, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests_name("verify_ranges", tests, NULL, NULL);

@@ -19,7 +19,9 @@ enum {
 /* ---- In the place of the clock, of thread_set_nice() and of kv_commit_in_time() ---- */
 
 static _Atomic uint64_t passed_ns;  /* beside what really passes */
+static _Atomic uint64_t stopped_ns; /* where the clock stands still; 0: it goes on */
 static _Atomic uint64_t yielded_ns; /* when an update has yielded; 0: none has */
+static _Atomic unsigned yields;
 static atomic_uint commits_to_leave;
 
 uint64_t __real_clock_mono_ns(void);
@@ -31,7 +33,9 @@ enum status __wrap_kv_commit_in_time(struct kv_tx *tx, bool *ret_left);
 uint64_t
 __wrap_clock_mono_ns(void)
 {
-	return __real_clock_mono_ns() + atomic_load(&passed_ns);
+	uint64_t now = atomic_load(&stopped_ns);
+
+	return (now ? now : __real_clock_mono_ns()) + atomic_load(&passed_ns);
 }
 
 void
@@ -39,6 +43,7 @@ __wrap_thread_set_nice(int nice)
 {
 	(void)nice;
 	atomic_store(&yielded_ns, clock_mono_ns());
+	atomic_fetch_add(&yields, 1);
 }
 
 enum status
@@ -55,15 +60,6 @@ __wrap_kv_commit_in_time(struct kv_tx *tx, bool *ret_left)
 
 /* ---- Updates that nobody waits for ---- */
 
-static bool
-update_is_under_way(struct world *w)
-{
-	struct view_activity activity;
-
-	view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
-	return activity.updating;
-}
-
 /* Returns when it has begun; then it is over. */
 static uint64_t
 update_lazily(struct world *w, const struct view_functions *functions)
@@ -77,8 +73,7 @@ update_lazily(struct world *w, const struct view_functions *functions)
 	assert_int_equal(view_update(w->engine, &target, NULL, WAIT_FOREVER, NULL, w->f->arena,
 				     &error, &err),
 			 STATUS_OK);
-	while (update_is_under_way(w))
-		usleep(1000);
+	updates_end(w);
 	return began_ns;
 }
 
@@ -88,6 +83,17 @@ map_slowly(void *arg, const struct view_design *design, const struct str *docs, 
 	   struct view_error *ret_error, struct err *err)
 {
 	atomic_fetch_add(&passed_ns, PROMPT_MS * CLOCK_NS_PER_MS);
+	return views_functions.map(arg, design, docs, count, arena, sink, ret_done, ret_error, err);
+}
+
+static _Atomic uint64_t map_takes_ns; /* the next call, and none after it */
+
+static enum status
+map_once_slowly(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+		struct arena *arena, struct view_sink *sink, size_t *ret_done,
+		struct view_error *ret_error, struct err *err)
+{
+	atomic_fetch_add(&passed_ns, atomic_exchange(&map_takes_ns, 0));
 	return views_functions.map(arg, design, docs, count, arena, sink, ret_done, ret_error, err);
 }
 
@@ -110,6 +116,81 @@ an_update_yields_when_it_has_taken_a_while_and_not_before(void **state)
 	(void)update_lazily(w, &slow);
 	assert_true(atomic_load(&yielded_ns) > 0);
 	check_many(w, 2 * FEW);
+	world_free(w);
+}
+
+/* By a clock that passes only while a map runs: so it does whatever the machine does. */
+static void
+an_update_yields_once_at_the_end_of_its_time(void **state)
+{
+	static const uint64_t at_ns[] = {
+		0,
+		1,
+		PROMPT_MS * CLOCK_NS_PER_MS - 1,
+		PROMPT_MS * CLOCK_NS_PER_MS,
+		PROMPT_MS * CLOCK_NS_PER_MS + 1,
+	};
+	struct world *w = world_new(*state);
+	struct view_functions slow = views_functions;
+	int docs = 0;
+
+	slow.map = map_once_slowly;
+	atomic_store(&stopped_ns, __real_clock_mono_ns());
+	for (size_t i = 0; i < sizeof(at_ns) / sizeof(at_ns[0]); i++) {
+		put_many(w, docs, docs + FEW);
+		docs += FEW;
+		atomic_store(&yields, 0);
+		atomic_store(&map_takes_ns, at_ns[i]);
+		(void)update_lazily(w, &slow);
+		assert_int_equal(atomic_load(&yields), at_ns[i] >= PROMPT_MS * CLOCK_NS_PER_MS);
+	}
+	atomic_store(&stopped_ns, 0);
+	check_many(w, (size_t)docs);
+	world_free(w);
+}
+
+static atomic_uint reduced, reduced_after_yield;
+
+static enum status
+reduce_and_look(void *arg, const struct view_design *design, const struct str *names,
+		size_t name_count, bool rereduce, const struct view_group_input *groups,
+		size_t group_count, struct arena *arena, struct str *ret_results,
+		struct view_error *ret_errors, struct view_error *ret_error, struct err *err)
+{
+	atomic_fetch_add(&reduced, 1);
+	if (atomic_load(&yields))
+		atomic_fetch_add(&reduced_after_yield, 1);
+	return views_functions.reduce(arg, design, names, name_count, rereduce, groups, group_count,
+				      arena, ret_results, ret_errors, ret_error, err);
+}
+
+/*
+ * A first build in several steps makes the sums when it has all rows, which have taken long. The
+ * request waits for both; an update yields no sooner than it has answered.
+ */
+static void
+an_update_does_not_yield_while_somebody_waits(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_functions slow = views_functions;
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+
+	slow.map = map_slowly;
+	slow.reduce = reduce_and_look;
+	target.functions = &slow;
+	put_many(w, 0, MANY);
+	least = newest(w);
+	atomic_store(&yields, 0);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+	updates_end(w);
+	assert_true(atomic_load(&reduced) > 0);
+	assert_int_equal(atomic_load(&reduced_after_yield), 0);
+	check_many(w, MANY);
 	world_free(w);
 }
 
@@ -160,6 +241,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_update_yields_when_it_has_taken_a_while_and_not_before),
+		T(an_update_yields_once_at_the_end_of_its_time),
+		T(an_update_does_not_yield_while_somebody_waits),
 		T(a_step_that_was_left_is_followed_by_another_one),
 		T(a_build_goes_on_when_commits_are_left),
 	};

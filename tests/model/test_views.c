@@ -249,6 +249,65 @@ large_rows_come_back_whole(void **state)
 	world_free(w);
 }
 
+enum {
+	ALL_ROWS = 1000000, /* stands for as many rows as there are */
+};
+
+/*
+ * As `limit=0` asks, whatever is passed over; of a group that is not built yet; and where all rows
+ * are passed over.
+ */
+static void
+a_page_without_rows_reads_nothing(void **state)
+{
+	static const struct view_rows_options pages[] = {
+		{ .limit = 0 },
+		{ .limit = 0, .skip = 1 },
+		{ .limit = 0, .skip = UINT64_MAX },
+		{ .limit = 0, .skip = 1, .after = STR("\x01") },
+		{ .limit = UINT64_MAX, .skip = ALL_ROWS },
+		{ .limit = UINT64_MAX, .skip = ALL_ROWS + 1 },
+		{ .limit = UINT64_MAX, .skip = UINT64_MAX },
+	};
+	struct world *w = world_new(*state);
+	struct view_question all = { 0 };
+	struct err err = { 0 };
+
+	edit_randomly(w, EDITS);
+	update(w);
+	for (unsigned built = 0; built < 2; built++)
+		for (unsigned descending = 0; descending < 2; descending++)
+			for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+				struct view_rows_options page = pages[i];
+				struct view_rows rows;
+				struct view_row row;
+				uint64_t reads;
+				struct asked a;
+
+				if (!built)
+					page.limit = UINT64_MAX;
+				all.descending = descending;
+				asked_open(w, &a);
+				assert_int_equal(
+					view_range_make(&a.group, &all, &a.w, &a.range, &err),
+					STATUS_OK);
+				if (!built)
+					a.group.phase = VIEW_PHASE_SUMS;
+				if (page.skip >= ALL_ROWS && page.skip < UINT64_MAX)
+					page.skip += a.group.rows[PAIRS_MAP] - ALL_ROWS;
+				reads = kv_tx_stats(a.tx).reads;
+				assert_int_equal(view_rows_begin(&rows, a.tx, w->f->db, &a.group,
+								 PAIRS_MAP, &a.range, &page, &a.w),
+						 STATUS_OK);
+				assert_int_equal(view_rows_next(&rows, &a.w, &row),
+						 STATUS_NOT_FOUND);
+				view_rows_end(&rows);
+				assert_int_equal(kv_tx_stats(a.tx).reads, reads);
+				asked_close(&a);
+			}
+	world_free(w);
+}
+
 static void
 other_collations_are_refused(void **state)
 {
@@ -530,6 +589,8 @@ main(void)
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test(a_single_row_of_each_map_is_ordered_without_memory),
 		cmocka_unit_test_setup_teardown(large_rows_come_back_whole, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_page_without_rows_reads_nothing, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(
 			design_documents_have_rows_in_views_that_include_them, fixture_setup,

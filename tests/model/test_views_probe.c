@@ -1,10 +1,12 @@
 /*
- * What reading views answers when a call of the store fails and when memory ends (probe.h). The
- * lists beneath sums are of random heights, so nothing is damaged here.
+ * What reading and checking views answers when a call of the store fails and when memory ends
+ * (probe.h). The lists beneath sums are of random heights, so nothing is damaged here.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/verify.h"
+#include "doc/json_value.h"
 #include "index/view/keys.h"
 #include "index/view/record.h"
 #include "probe.h"
@@ -224,6 +226,92 @@ static const struct probe_op reading[] = {
 	{ "lacks", lacks, "ok, conflicts 0 0+0" },
 };
 
+/* ---- The check of views ---- */
+
+static void
+note_finding(const struct catalog_finding *finding, void *arg)
+{
+	struct probe *p = arg;
+
+	buf_append_str(&p->said, str_from_cstr(finding->kind));
+	buf_append_byte(&p->said, '|');
+}
+
+/* The functions need nothing that is lent to them. */
+static void *
+lend(void *arg, const struct catalog_db *db, struct str id, struct str text)
+{
+	(void)db, (void)id, (void)text;
+	return arg;
+}
+
+static void
+give_back(void *arg)
+{
+	(void)arg;
+}
+
+/* As the world's functions add up, but without memory it says so. */
+static enum status
+add_up(void *arg, const struct view_design *design, const struct str *names, size_t name_count,
+       bool rereduce, const struct view_group_input *groups, size_t group_count,
+       struct arena *arena, struct str *ret_results, struct view_error *ret_errors,
+       struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)name_count, (void)rereduce;
+	(void)ret_errors, (void)ret_error;
+	for (size_t i = 0; i < group_count; i++) {
+		struct json_value array, *items;
+		size_t count;
+		long sum = 0;
+
+		TRY(json_value_read(groups[i].values, arena, &array, err));
+		TRY(json_value_items(&array, arena, &items, &count, err));
+		for (size_t k = 0; k < count; k++)
+			sum += strtol(items[k].text.ptr, NULL, 10);
+		ret_results[i] = arena_printf(arena, "%ld", sum);
+		if (!ret_results[i].ptr)
+			return STATUS_LIMIT;
+	}
+	return STATUS_OK;
+}
+
+static enum status
+verify_with(struct probe *p, bool still)
+{
+	struct view_functions functions = views_functions;
+	const struct catalog_verify_lender lender = { &functions, lend, p };
+	const struct catalog_verify_options options = {
+		.found = note_finding, .arg = p, .lender = &lender, .still = still
+	};
+	struct catalog_verify_sum sum;
+	enum status status;
+
+	functions.reduce = add_up;
+	functions.release = give_back;
+	probe_begin(p);
+	status = catalog_verify_store(p->tx, &options, &sum, &p->err);
+	buf_printf(&p->said, "%llu", (unsigned long long)sum.functions);
+	return status;
+}
+
+static enum status
+verify(struct probe *p)
+{
+	return verify_with(p, false);
+}
+
+static enum status
+verify_still(struct probe *p)
+{
+	return verify_with(p, true);
+}
+
+static const struct probe_op checks[] = {
+	{ "verify what stands still", verify_still, "ok, conflicts 4 0+0" },
+	{ "verify", verify, "ok, conflicts 4 0+0" },
+};
+
 /* ---- Steps of a build, each from the same state of the database ---- */
 
 struct stepping {
@@ -313,6 +401,24 @@ static const struct probe_op summing_step = { "a step that sums up", step_sums,
 /* ---- Tests ---- */
 
 /* Two steps from one place conflict, since each reads what it then writes. */
+/* A step that may have all documents is the only one; with one fewer the sums come later. */
+static void
+step_sums_up_what_it_may_hold(struct stepping *s)
+{
+	for (size_t most = STEP_DOCS - 1; most <= STEP_DOCS; most++) {
+		struct view_step_size size = { most, VIEW_STEP_BYTES };
+		struct view_step step;
+		struct err err = { 0 };
+
+		assert_int_equal(
+			view_step_write(&s->build, s->batch, &size, s->w->f->arena, &step, &err),
+			STATUS_OK);
+		assert_int_equal(step.phase,
+				 most == STEP_DOCS ? VIEW_PHASE_READY : VIEW_PHASE_ROWS);
+		stepping_restore(s);
+	}
+}
+
 static void
 steps_hand_failures_on_and_conflict(void **state)
 {
@@ -353,6 +459,7 @@ steps_hand_failures_on_and_conflict(void **state)
 			probe_each_alone_undamaged(f->store, &s, stepping_restore, &writing_step,
 						   1);
 			stepping_restore(&s);
+			step_sums_up_what_it_may_hold(&s);
 		}
 		assert_int_equal(view_step_write(&s.build, s.batch, &one, f->arena, &step, &err),
 				 STATUS_OK);
@@ -399,6 +506,24 @@ readers_of_views_hand_failures_on(void **state)
 	world_free(w);
 }
 
+/* Of few documents, beside design documents that are none or have other views. */
+static void
+checks_of_views_hand_failures_on(void **state)
+{
+	struct fixture *f = *state;
+	struct world *w = world_new(f);
+
+	fixture_put(f, "_design/none", NULL, "{\"views\":1}");
+	fixture_put(f, "_design/other", NULL, "{\"views\":{\"a\":{\"map\":\"x\"}}}");
+	world_put_design(w);
+	put_many(w, 0, STEP_DOCS);
+	update(w);
+	view_engine_free(w->engine);
+	w->engine = NULL;
+	probe_each_undamaged(f->store, w, checks, sizeof(checks) / sizeof(checks[0]));
+	world_free(w);
+}
+
 static int
 setup(void **state)
 {
@@ -413,6 +538,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(steps_hand_failures_on_and_conflict, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(readers_of_views_hand_failures_on, setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(checks_of_views_hand_failures_on, setup,
 						fixture_teardown),
 	};
 

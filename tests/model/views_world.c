@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -540,6 +541,31 @@ update(struct world *w)
 
 	if (status != STATUS_OK)
 		fail_msg("view_update: %s %s", status_name(status), err.text);
+}
+
+void
+updates_end(struct world *w)
+{
+	struct view_activity activity;
+
+	for (;;) {
+		view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
+		if (!activity.updating)
+			return;
+		(void)usleep(1000);
+	}
+}
+
+enum view_phase
+phase_of(struct world *w)
+{
+	struct kv_tx *tx = fixture_begin(w->f);
+	struct view_group group;
+
+	assert_int_equal(view_group_open(tx, w->f->db, &w->design, w->f->arena, &group, NULL),
+			 STATUS_OK);
+	kv_tx_free(tx);
+	return group.phase;
 }
 
 struct world *

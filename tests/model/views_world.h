@@ -106,6 +106,10 @@ struct view_target target_of(struct world *w);
 struct catalog_seq newest(struct world *w);
 /* Brings the views up to date. */
 void update(struct world *w);
+/* Waits until no update is under way. A request is answered before its update ends. */
+void updates_end(struct world *w);
+/* How far the group is built. */
+enum view_phase phase_of(struct world *w);
 
 /* ---- Reading ---- */
 

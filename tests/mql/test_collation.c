@@ -167,6 +167,44 @@ keys_are_whole_or_end_where_their_room_does(void **state)
 	mql_collation_free(c);
 }
 
+/* A key has room at first for 16 bytes, and three for each byte of the text. */
+static void
+keys_that_just_fill_their_first_room_are_whole(void **state)
+{
+	struct mql_collation *c = collation(*state, "{'locale':'en','strength':4}");
+	const struct bson_texts *texts = mql_collation_texts(c);
+	unsigned more = 0, less = 0, just = 0;
+
+	/* Three bytes that stand for a sentence need more than that, letters less. */
+	for (size_t sentences = 0; sentences < 8; sentences++)
+		for (size_t letters = 0; letters < 100; letters++) {
+			struct buf text = BUF_INIT(1000), key = BUF_INIT(1 << 20), other;
+			size_t first, needed;
+
+			for (size_t i = 0; i < sentences; i++)
+				buf_append_cstr(&text, "\xef\xb7\xba");
+			for (size_t i = 0; i < letters; i++)
+				buf_append_byte(&text, (char)('a' + i % 26));
+			assert_int_equal(texts->put_key(texts->of, buf_str(&text), &key),
+					 STATUS_OK);
+			first = 3 * text.len + 16;
+			needed = key.len + 1; /* with a NUL at its end */
+			more += needed > first;
+			less += needed < first;
+			just += needed == first;
+			/* What has no more room than the key needs is never enlarged. */
+			other = BUF_INIT(needed);
+			assert_int_equal(texts->put_key(texts->of, buf_str(&text), &other),
+					 STATUS_OK);
+			assert_true(str_eq(buf_str(&key), buf_str(&other)));
+			buf_release(&text);
+			buf_release(&key);
+			buf_release(&other);
+		}
+	assert_true(more && less && just);
+	mql_collation_free(c);
+}
+
 static void
 filters_find_by_a_collation(void **state)
 {
@@ -260,6 +298,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(long_texts_have_keys_that_are_cut, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(keys_that_just_fill_their_first_room_are_whole,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(keys_are_whole_or_end_where_their_room_does,
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_find_by_a_collation, case_setup,

@@ -324,13 +324,20 @@ index_bson_entries(struct index_making *m)
 
 /* ---- Reading ---- */
 
+/* True if the bytes are as long as the document that they begin with says. */
+static bool
+is_document(struct str bytes)
+{
+	return bytes.len && bson_length(bytes) == bytes.len;
+}
+
 enum status
 index_bson_parse_values(const struct index_def *def, struct tuple_reader *r, uint64_t flags,
 			struct arena *arena, struct index_entry *ret)
 {
 	(void)def;
 	(void)arena;
-	if (bson_length(r->rest) != (flags & INDEX_ENTRY_BSON ? r->rest.len : 0))
+	if (flags & INDEX_ENTRY_BSON ? !is_document(r->rest) : r->rest.len > 0)
 		return STATUS_CORRUPT;
 	ret->has_texts = false;
 	ret->values = r->rest;
@@ -346,7 +353,7 @@ index_bson_values(struct str value, struct str *ret)
 	*ret = STR("");
 	if (tuple_next_u64(&r, &format) != STATUS_OK || format != INDEX_ENTRY_FORMAT ||
 	    tuple_next_u64(&r, &flags) != STATUS_OK || !(flags & INDEX_ENTRY_BSON) ||
-	    bson_length(r.rest) != r.rest.len)
+	    !is_document(r.rest))
 		return false;
 	*ret = r.rest;
 	return true;

@@ -268,13 +268,19 @@ struct step {
 static enum status
 step_note_violation(struct step *s, const struct index_source *source)
 {
+	size_t before = s->examples.len;
+
 	if (s->record->violations++ >= INDEX_BUILD_VIOLATIONS)
 		return STATUS_OK;
-	if (s->examples.len)
+	if (before)
 		buf_append_byte(&s->examples, ',');
 	s->build->def->form->draw_id(&s->examples, source->id);
+	if (buf_status(&s->examples) == STATUS_NOMEM)
+		return STATUS_NOMEM;
 	/* Too many bytes are no failure: the number of violations is told in any case. */
-	return buf_status(&s->examples) == STATUS_NOMEM ? STATUS_NOMEM : STATUS_OK;
+	if (buf_status(&s->examples) != STATUS_OK)
+		s->examples.len = before;
+	return STATUS_OK;
 }
 
 /* Enters the document; what is in its way makes way, if it can. */
@@ -456,7 +462,7 @@ static void
 entries_tend(void *arg)
 {
 	const struct tending *t = arg;
-	struct err ignored;
+	struct err ignored = { 0 };
 	bool more = true;
 
 	for (int i = 0; i < BUILD_TENDINGS && more; i++)

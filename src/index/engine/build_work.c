@@ -3,6 +3,7 @@
 #include "catalog/keys.h"
 #include "catalog/records.h"
 #include "index/engine/build.h"
+#include "kv/few.h"
 #include "kv/keyspace.h"
 
 static enum status
@@ -56,33 +57,32 @@ index_work_list(struct kv_tx *tx, uint64_t after, size_t most, struct arena *are
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
-	const struct kv_range_options options = { .limit = most, .mode = KV_SNAPSHOT };
-	struct index_work_entry *entries;
-	struct kv_range range;
-	struct kv_future *f;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	const struct kv_range_options options = { .mode = KV_SNAPSHOT };
+	struct index_work_entry *entries = arena_zalloc(arena, (most + 1) * sizeof(*entries));
+	struct kv_pair pair;
+	enum status status = STATUS_OK;
 	size_t count = 0;
 
+	if (!entries)
+		return STATUS_LIMIT;
 	tuple_put_u64(&end, KV_ROOT);
 	tuple_put_u64(&end, KV_ROOT_INDEX_WORK);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(&end));
 	TRY(work_key(&begin, after + 1));
-	f = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	entries = arena_zalloc(arena, (range.count + 1) * sizeof(*entries));
-	if (!entries)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < range.count; i++) {
-		enum status status = work_parse(&range.pairs[i], arena, &entries[count],
-						kv_tx_err(tx));
+	TRY(kv_scan_init_few(&scan, tx, buf_str(&begin), buf_str(&end), &options, most));
+	while (count < most && (status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		enum status parsed = work_parse(&pair, arena, &entries[count], kv_tx_err(tx));
 
-		if (status == STATUS_OK)
+		/* Those that cannot be read are not to hide the ones behind them. */
+		if (parsed == STATUS_OK)
 			count++;
 		else
-			TRY(chore_pass_over(INDEX_CHORE_BUILD, range.pairs[i].key, status,
-					    kv_tx_err(tx)));
+			TRY(chore_pass_over(INDEX_CHORE_BUILD, pair.key, parsed, kv_tx_err(tx)));
 	}
+	if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+		return status;
 	*ret = entries;
 	*ret_count = count;
 	return STATUS_OK;

@@ -308,7 +308,7 @@ survey_body(struct kv_tx *tx, void *arg)
 			TRY(chore_pass_over(INDEX_CHORE_BUILD, db->name, status, kv_tx_err(tx)));
 	}
 	s->more = page.more;
-	buf_set(&s->last, buf_str(&last));
+	buf_set_buf(&s->last, &last);
 	return buf_status(&s->last);
 }
 
@@ -368,9 +368,12 @@ builder_work(struct builder *b, struct arena *list, struct arena *scratch, struc
 		if (clock_mono_ns() >= until_ns) {
 			b->after = w.entries[i].db_number;
 			turn->more = true;
-			break;
+			return STATUS_OK;
 		}
 	}
+	/* Work that cannot be done now stays listed, and is not to keep others from their turns. */
+	if (w.count == BUILDER_DATABASES)
+		b->after = w.entries[w.count - 1].db_number;
 	return STATUS_OK;
 }
 

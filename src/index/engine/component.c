@@ -20,7 +20,8 @@ index_component_share(const struct index_def *def)
 static void
 component_wrap(struct buf *key, struct str raw, size_t share, bool *ret_cut)
 {
-	size_t plain = 0, used = 0;
+	bool fits = raw.len <= share / 2; /* whatever its bytes are */
+	size_t plain = fits ? raw.len : 0, used = 0;
 
 	while (plain < raw.len) {
 		size_t bytes = raw.ptr[plain] ? 1 : 2;

@@ -230,7 +230,7 @@ found_take(struct index_groups *g)
 	if (g->is_done)
 		return STATUS_OK;
 	g->pair = (struct kv_pair){ buf_str(&found.key), buf_str(&found.value) };
-	buf_set(&behind, buf_str(&found.key));
+	buf_set_buf(&behind, &found.key);
 	buf_append_byte(&behind, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&behind));
 	return scan_later(g, buf_str(&behind));
@@ -332,14 +332,14 @@ group_begin(struct index_groups *g, struct index_work *w, struct index_group *re
 		if (left - r.rest.len >= share)
 			return STATUS_UNSUPPORTED;
 	}
-	buf_set(&g->group_end, buf_str(&g->range_end));
+	buf_set_buf(&g->group_end, &g->range_end);
 	if (!g->columns)
 		return buf_status(&g->group_end);
 	buf_set(&g->group_end, str_of(g->pair.key.ptr, g->pair.key.len - r.rest.len));
 	buf_append_byte(&g->group_end, CATALOG_KEY_LAST);
 	/* Of a group that the range ends in. */
 	if (str_cmp(buf_str(&g->group_end), buf_str(&g->range_end)) > 0)
-		buf_set(&g->group_end, buf_str(&g->range_end));
+		buf_set_buf(&g->group_end, &g->range_end);
 	return catalog_key_status(&g->group_end);
 }
 

@@ -76,7 +76,7 @@ marks_pass(struct index_marks *m)
 	buf_append_byte(&m->key, CATALOG_KEY_NEXT);
 	TRY(catalog_key_status(&m->key));
 	if (str_cmp(buf_str(&m->from), buf_str(&m->key)) < 0)
-		buf_set(&m->from, buf_str(&m->key));
+		buf_set_buf(&m->from, &m->key);
 	return buf_status(&m->from);
 }
 

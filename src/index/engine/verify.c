@@ -199,6 +199,9 @@ check_document_in(struct verify *x, struct verify_index *index, struct str key,
 					     "an index cannot have this document");
 		return STATUS_OK;
 	}
+	/* A document that is damaged is told by the check of documents. */
+	if (status == STATUS_CORRUPT)
+		return STATUS_OK;
 	TRY(status);
 	if (ready && (pairs.many & ~index->def->many))
 		catalog_verify_found(x->on.v, x->model->finding, key,
@@ -317,6 +320,8 @@ check_entry(struct verify *x, const struct index_def *def, const struct catalog_
 	status = read_document(x, entry.id, &source);
 	if (status == STATUS_OK)
 		status = index_entries_make(&x->on.db, def, &source, &x->work, &pairs);
+	if (status == STATUS_CORRUPT)
+		return STATUS_OK;
 	if (status != STATUS_NOT_FOUND && status != STATUS_UNSUPPORTED)
 		TRY(status);
 	for (size_t i = 0; i < pairs.count; i++)

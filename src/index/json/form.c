@@ -271,7 +271,7 @@ make_column(struct json_making *j, size_t column)
 }
 
 static enum status
-json_form_make_entries(struct index_making *m)
+make_all(struct index_making *m)
 {
 	const struct index_def *def = m->def;
 	struct json_making j = { .m = m, .many = def->column_count };
@@ -293,6 +293,18 @@ json_form_make_entries(struct index_making *m)
 		return make_entry(&j);
 	return j.values[j.many].text.ptr ? make_elements_of_text(&j, j.values[j.many].text)
 					 : make_elements_of_leaves(&j, &j.values[j.many].leaf);
+}
+
+/* A body was read as JSON before it was stored, so what cannot be read in it is damage. */
+static enum status
+json_form_make_entries(struct index_making *m)
+{
+	enum status status = make_all(m);
+
+	return status == STATUS_JSON_SYNTAX || status == STATUS_JSON_UTF8 ||
+			       status == STATUS_JSON_DEPTH
+		       ? STATUS_CORRUPT
+		       : status;
 }
 
 static enum status

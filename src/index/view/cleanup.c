@@ -5,13 +5,24 @@
  * finds them any more; then the keys of every group without a name go, and its record last. So a
  * cleanup that ends in between is taken up by the next one.
  */
+#include <stdlib.h>
+
 #include "index/view/build.h"
 #include "index/view/keys.h"
 #include "index/versions.h"
+#include "loop/sort.h"
+#include "loop/step.h"
 
 enum {
 	CLEANUP_ARENA_BYTES = 16 * 1024 * 1024,
+	SIGNATURES_A_STEP = 4, /* that are compared */
 	CLEANUP_KEYS = 5000, /* that one transaction clears where ranges are not cleared cheaply */
+};
+
+struct numbers {
+	uint64_t *of; /* in the arena */
+	size_t count;
+	size_t cap;
 };
 
 struct cleanup {
@@ -19,10 +30,9 @@ struct cleanup {
 	const uint8_t (*live)[VIEW_SIGNATURE_BYTES];
 	size_t live_count;
 	struct arena *arena;
-	uint64_t *named; /* the groups that stay */
-	size_t named_count;
-	uint64_t *nameless;
-	size_t nameless_count;
+	struct numbers named; /* the groups that stay, or that a later cleanup takes out */
+	struct numbers nameless;
+	size_t taken_out; /* names, by this attempt */
 	uint64_t clearing;
 	bool more;
 };
@@ -37,15 +47,20 @@ signature_is_live(const struct cleanup *c, struct str signature)
 }
 
 static enum status
-numbers_add(struct cleanup *c, uint64_t **array, size_t *count, uint64_t number)
+numbers_add(struct cleanup *c, struct numbers *numbers, uint64_t number)
 {
-	if (!*array)
-		*array = arena_alloc(c->arena, VIEW_GROUPS_MOST * sizeof(**array));
-	if (!*array)
-		return STATUS_LIMIT;
-	if (*count < VIEW_GROUPS_MOST)
-		(*array)[(*count)++] = number;
+	TRY(catalog_array_grow(c->arena, (void **)&numbers->of, sizeof(*numbers->of),
+			       numbers->count, &numbers->cap));
+	numbers->of[numbers->count++] = number;
 	return STATUS_OK;
+}
+
+static int
+numbers_compare(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
 }
 
 /* A name of the registry: it stays, or goes with the group's reader of purges. */
@@ -61,8 +76,11 @@ name_visit(struct cleanup *c, struct kv_tx *tx, const struct catalog_db *db,
 	TRY(catalog_next_text(&r, TUPLE_BYTES, c->arena, false, &signature));
 	TRY(catalog_next_text(&r, TUPLE_STRING, c->arena, false, &made_by));
 	TRY(tuple_next_u64(&v, &number));
-	if (signature_is_live(c, signature) && str_eq(made_by, collator))
-		return numbers_add(c, &c->named, &c->named_count, number);
+	TRY(step_count(1 + (uint32_t)(c->live_count / SIGNATURES_A_STEP)));
+	if ((signature_is_live(c, signature) && str_eq(made_by, collator)) ||
+	    c->taken_out == VIEW_GROUPS_MOST)
+		return numbers_add(c, &c->named, number);
+	c->taken_out++;
 	TRY(kv_clear(tx, pair->key));
 	/* Loops keep records of groups until that version changes. */
 	TRY(kv_touch_metadata_version(tx));
@@ -79,70 +97,75 @@ range_of_kind(const struct catalog_db *db, uint64_t kind, struct buf *lo, struct
 	return view_prefix_end(buf_str(lo), hi);
 }
 
+/* All names are looked at, however many: a group is cleared only if it has none. */
 static enum status
 names_visit(struct cleanup *c, struct kv_tx *tx, const struct catalog_db *db)
 {
-	const struct kv_range_options options = { .limit = VIEW_GROUPS_MOST };
 	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
 	struct index_versions versions;
-	struct kv_future *f;
-	struct kv_range range;
+	struct kv_pair pair;
+	enum status status;
 
 	index_versions_read(&versions);
 	TRY(range_of_kind(db, VIEW_KEYS_NAMES, &lo, &hi));
-	f = kv_get_range(tx, buf_str(&lo), buf_str(&hi), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	for (size_t i = 0; i < range.count; i++)
-		TRY(name_visit(c, tx, db, &range.pairs[i], lo.len,
-			       str_from_cstr(versions.collator)));
-	return STATUS_OK;
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+		TRY(name_visit(c, tx, db, &pair, lo.len, str_from_cstr(versions.collator)));
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	return sort_items_by(c->named.of, c->named.count, sizeof(*c->named.of), numbers_compare,
+			     c->arena);
 }
 
 static bool
 number_is_named(const struct cleanup *c, uint64_t number)
 {
-	for (size_t i = 0; i < c->named_count; i++)
-		if (c->named[i] == number)
-			return true;
-	return false;
+	return c->named.count && bsearch(&number, c->named.of, c->named.count, sizeof(number),
+					 numbers_compare) != NULL;
 }
 
-/* The records of groups that have no name now. */
+/* The records of groups that have no name now, up to a limit. */
+static enum status
+groups_visit(struct cleanup *c, struct kv_tx *tx, const struct catalog_db *db)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_pair pair;
+	enum status status = STATUS_OK;
+
+	TRY(range_of_kind(db, VIEW_KEYS_GROUPS, &lo, &hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	while (c->nameless.count < VIEW_GROUPS_MOST &&
+	       (status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		struct tuple_reader r = tuple_reader(str_skip(pair.key, lo.len));
+		uint64_t number;
+
+		TRY(tuple_next_u64(&r, &number));
+		if (!number_is_named(c, number))
+			TRY(numbers_add(c, &c->nameless, number));
+	}
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 static enum status
 names_body(struct kv_tx *tx, void *arg)
 {
 	struct cleanup *c = arg;
-	const struct kv_range_options options = { .limit = 2 * VIEW_GROUPS_MOST };
-	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
-	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
 	AUTO(view_db_unref) struct catalog_db *db = NULL;
-	struct kv_future *f;
-	struct kv_range range;
 
 	arena_clear(c->arena);
-	c->named = c->nameless = NULL;
-	c->named_count = c->nameless_count = 0;
+	c->named = c->nameless = (struct numbers){ 0 };
+	c->taken_out = 0;
 	TRY(catalog_open(tx, NULL, c->build.space, c->build.db_name, &db, kv_tx_err(tx)));
 	if (!view_documents_of(db))
 		return STATUS_OK;
 	TRY(catalog_db_check_writable(db, kv_tx_err(tx)));
 	c->build.db_number = db->number;
 	TRY(names_visit(c, tx, db));
-	TRY(range_of_kind(db, VIEW_KEYS_GROUPS, &lo, &hi));
-	f = kv_get_range(tx, buf_str(&lo), buf_str(&hi), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
-	for (size_t i = 0; i < range.count; i++) {
-		struct tuple_reader r = tuple_reader(str_skip(range.pairs[i].key, lo.len));
-		uint64_t number;
-
-		TRY(tuple_next_u64(&r, &number));
-		if (!number_is_named(c, number))
-			TRY(numbers_add(c, &c->nameless, &c->nameless_count, number));
-	}
-	return STATUS_OK;
+	return groups_visit(c, tx, db);
 }
 
 /* ---- The keys of one group ---- */
@@ -210,8 +233,8 @@ view_cleanup(struct kv_store *store, enum catalog_space space, struct str db_nam
 	if (!c.arena)
 		return STATUS_NOMEM;
 	status = kv_run(store, names_body, &c, NULL, err);
-	for (size_t i = 0; status == STATUS_OK && i < c.nameless_count; i++) {
-		c.clearing = c.nameless[i];
+	for (size_t i = 0; status == STATUS_OK && i < c.nameless.count; i++) {
+		c.clearing = c.nameless.of[i];
 		do
 			status = kv_run(store, group_body, &c, NULL, err);
 		while (status == STATUS_OK && c.more);

@@ -159,7 +159,7 @@ rows_skip(const struct sums *s, uint64_t skip, bool descending, struct str *begi
 	else if (descending || begin->len)
 		TRY(sums_count(s, STR(""), descending ? *end : *begin, &before));
 	if (descending)
-		return skip > before ? STATUS_NOT_FOUND : sums_select(s, before - skip, end);
+		return skip >= before ? STATUS_NOT_FOUND : sums_select(s, before - skip, end);
 	return skip >= rows - before ? STATUS_NOT_FOUND : sums_select(s, before + skip, begin);
 }
 

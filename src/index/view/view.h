@@ -34,7 +34,7 @@ enum {
 		8500000, /* of a row's key and value as JSON texts: a whole document fits */
 	VIEW_DOC_BYTES = 64000000, /* of the rows of one document while they are written */
 	VIEW_REFUSALS_SHOWN = 20,  /* the newest that a group remembers by name */
-	VIEW_GROUPS_MOST = 1000,   /* groups of one database that are looked through */
+	VIEW_GROUPS_MOST = 1000,   /* groups of one database that one cleanup clears */
 	VIEW_UPDATERS_MOST = 8,    /* groups that a process updates at once; others wait */
 	VIEW_FAILED_KEPT = 64,     /* failed updates that a process remembers */
 	VIEW_WAITERS_MOST = 10000, /* that wait for one process's updates */
@@ -173,9 +173,9 @@ MUST_USE enum status view_group_bytes(struct kv_tx *tx, const struct catalog_db 
 				      const struct view_group *group, uint64_t *ret);
 
 /*
- * Clears the groups of a database whose signatures are none of `live`, in transactions of bounded
- * size (_view_cleanup). `*ret_cleared` is how many. A group that is being built meanwhile for a
- * design document that `live` does not have is cleared, too: its next step begins anew.
+ * Clears the groups of a database whose signatures are none of `live`, VIEW_GROUPS_MOST at most, in
+ * transactions of bounded size (_view_cleanup). `*ret_cleared` is how many groups were cleared. A
+ * group that is not in `live` is cleared also while it is being built: its build then begins anew.
  */
 MUST_USE enum status view_cleanup(struct kv_store *store, enum catalog_space space,
 				  struct str db_name, const uint8_t (*live)[VIEW_SIGNATURE_BYTES],

@@ -448,19 +448,22 @@ plain_index_update(struct plain *p, const struct bson_value *id, struct str key,
 
 /* ---- Failures of builds ---- */
 
-/* The bytes of an `_id`'s key, which a failure names in hexadecimal digits. */
-static bool
+/* The bytes of an `_id`'s key, which a failure names in hexadecimal digits. STATUS_NOT_FOUND. */
+static enum status
 failure_read(struct str failure, struct buf *ret)
 {
 	struct str rest = failure, hex;
 
 	(void)str_cut(&rest, '"');
 	hex = str_cut(&rest, '"');
-	if (!hex.len || hex.len % 2 || !buf_reserve(ret, hex.len / 2) ||
-	    !str_from_hex(hex, ret->ptr))
-		return false;
+	if (!hex.len || hex.len % 2 || hex.len / 2 > KV_LIMIT_KEY_BYTES)
+		return STATUS_NOT_FOUND;
+	(void)buf_reserve(ret, hex.len / 2);
+	TRY(buf_status(ret));
+	if (!str_from_hex(hex, ret->ptr))
+		return STATUS_NOT_FOUND;
 	ret->len = hex.len / 2;
-	return true;
+	return STATUS_OK;
 }
 
 /* Another document has the values of an entry. */
@@ -504,8 +507,9 @@ plain_index_failure(struct plain *p, const struct index_def *def, struct arena *
 	enum status status;
 	struct str doc;
 
-	if (!failure_read(def->failure, &id_key) || !index_bson_is_current(def))
+	if (!index_bson_is_current(def))
 		return STATUS_NOT_FOUND;
+	TRY(failure_read(def->failure, &id_key));
 	TRY(plain_ask_key(p, buf_str(&id_key), KV_SNAPSHOT, arena, &got));
 	TRY(plain_wait(p, &got, KV_SNAPSHOT, arena, &doc));
 	source = plain_index_source(buf_str(&id_key), doc);

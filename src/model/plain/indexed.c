@@ -127,7 +127,9 @@ indexed_visit(struct kv_tx *tx, const struct catalog_db *db, const struct index_
 	plain_key_space(&v.space, db, PLAIN_SPACE_RECORDS);
 	plain_key_space(&after, db, PLAIN_SPACE_RECORDS);
 	tuple_put_bytes(&after, stretch->after);
-	status = catalog_key_status(&after);
+	status = catalog_key_status(&v.space);
+	if (status == STATUS_OK)
+		status = catalog_key_status(&after);
 	if (stretch->after.len)
 		range.resume = buf_str(&after);
 	if (status == STATUS_OK)

@@ -273,24 +273,27 @@ plain_draw_pair(const struct catalog_db *db, uint64_t space, struct str tail, st
 }
 
 /* What the text is in Extended JSON, if it is one value there; else it is a string. */
-static struct bson_value
-inspect_read_id(struct str text, struct buf *document)
+static enum status
+inspect_read_id(struct str text, struct buf *document, struct bson_value *ret)
 {
 	struct buf AUTO(buf_release) json = BUF_INIT(DRAW_ARENA_BYTES);
 	struct bson_element first, second;
 	struct err err = { 0 };
 	struct bson_iter i;
+	enum status status;
 
 	buf_append_cstr(&json, "{\"_id\":");
 	buf_append_str(&json, text);
 	buf_append_byte(&json, '}');
-	if (buf_status(&json) == STATUS_OK &&
-	    bson_json_read(buf_str(&json), document, &err) == STATUS_OK) {
-		bson_iter_begin(&i, buf_str(document));
-		if (bson_iter_read(&i, &first) && !bson_iter_read(&i, &second))
-			return first.value;
-	}
-	return (struct bson_value){ .type = BSON_STRING, .as_text = text };
+	TRY(buf_status(&json));
+	*ret = (struct bson_value){ .type = BSON_STRING, .as_text = text };
+	status = bson_json_read(buf_str(&json), document, &err);
+	if (status != STATUS_OK)
+		return status == STATUS_NOMEM ? status : STATUS_OK;
+	bson_iter_begin(&i, buf_str(document));
+	if (bson_iter_read(&i, &first) && !bson_iter_read(&i, &second))
+		*ret = first.value;
+	return STATUS_OK;
 }
 
 enum status
@@ -299,12 +302,15 @@ plain_inspect(struct kv_tx *tx, const struct catalog_db *db, struct str id, stru
 {
 	struct buf AUTO(buf_release) document = BUF_INIT(DRAW_ARENA_BYTES);
 	struct buf AUTO(buf_release) key = CATALOG_KEY_INIT;
-	struct bson_value value = inspect_read_id(id, &document);
 	struct err err = { 0 };
+	struct bson_value value;
+	enum status status;
 
 	(void)tx;
 	(void)arena;
-	if (plain_key_record(db, &value, &key, &err) != STATUS_OK)
-		return STATUS_OK; /* no document has such an `_id` */
+	TRY(inspect_read_id(id, &document, &value));
+	status = plain_key_record(db, &value, &key, &err);
+	if (status != STATUS_OK) /* no document has such an `_id`, unless there is no memory */
+		return status == STATUS_NOMEM ? status : STATUS_OK;
 	return draw(arg, buf_str(&key));
 }

@@ -99,7 +99,7 @@ enum status
 rev_atts_resolve(const struct rev_edit *edit, const struct rev_att_list *from, uint64_t revpos,
 		 struct arena *arena, struct rev_att **ret, struct str *ret_name)
 {
-	struct rev_att *atts = arena_alloc(arena, (edit->atts_count + 1) * sizeof(*atts));
+	struct rev_att *atts = arena_alloc(arena, edit->atts_count * sizeof(*atts));
 	struct att_names names;
 
 	if (!atts)

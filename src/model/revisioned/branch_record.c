@@ -102,6 +102,9 @@ branch_next_sizes(struct tuple_reader *v, struct rev_branch_record *row)
 	TRY(tuple_next_u64(v, &row->sizes.external));
 	TRY(tuple_next_u64(v, &row->sizes.active));
 	row->has_sizes = true;
+	/* A branch with a text always says whether there are attachments. */
+	if (row->has_text && !row->has_atts && !row->has_one_key)
+		return STATUS_CORRUPT;
 	return v->rest.len ? STATUS_CORRUPT : STATUS_OK;
 }
 
@@ -377,7 +380,6 @@ branch_put_format(struct buf *value, const struct rev_branch_record *row)
 static void
 branch_put_ancestors_and_flags(struct buf *value, const struct rev_branch_record *row)
 {
-	/* A branch with a text always says whether there are attachments. */
 	assert(!row->has_text || row->has_atts || row->has_one_key);
 
 	tuple_open(value);

@@ -30,7 +30,7 @@ source(struct index_verify_on *on, struct str id, struct index_source *ret)
 	struct rev_doc doc;
 	enum status status = rev_doc_read(on->v->tx, &on->db, id, on->arena, &doc);
 
-	if (status == STATUS_DELETED)
+	if (status == STATUS_DELETED || status == STATUS_CORRUPT || status == STATUS_NEWER)
 		return STATUS_NOT_FOUND;
 	TRY(status);
 	return rev_index_source(&on->db, id, &doc, on->arena, ret);

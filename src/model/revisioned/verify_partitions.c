@@ -103,7 +103,7 @@ partition_end(struct catalog_verify *v, struct verify_partitions *p)
 			break;
 		if (good && order < 0)
 			partition_compare(v, p->counters.pair.key, pair.value, 0);
-		if (good && order == 0) {
+		if (order == 0) {
 			seen[pair.counter] = true;
 			partition_compare(v, p->counters.pair.key, pair.value,
 					  p->sums[pair.counter]);

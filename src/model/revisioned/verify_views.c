@@ -83,9 +83,10 @@ verify_level(struct verify_group *g, size_t map, unsigned level)
 
 	verify_view_values_begin(&g->values, map);
 	view_key_level(&v->key, v->db, g->record.group.number, map, level);
-	TRY(catalog_verify_cursor_open_at(v, &s.cursor));
+	status = catalog_verify_cursor_open_at(v, &s.cursor);
 	view_key_level(&v->key, v->db, g->record.group.number, map, level - 1);
-	status = catalog_verify_cursor_open_at(v, &below);
+	if (status == STATUS_OK)
+		status = catalog_verify_cursor_open_at(v, &below);
 	while (status == STATUS_OK && !below.done) {
 		status = sum_take(g, &s, map, level, &below);
 		g->rows[map] += level == 1;
@@ -164,6 +165,10 @@ verify_list(struct verify_group *g, struct catalog_verify_cursor *c)
 		else if (status == STATUS_OK)
 			buf_append_str(&text, c->pair.value);
 	}
+	if (status == STATUS_OK)
+		status = catalog_key_status(&key);
+	if (status == STATUS_OK) /* no document has more rows than there is room for */
+		status = buf_status(&text) == STATUS_LIMIT ? STATUS_CORRUPT : buf_status(&text);
 	if (status == STATUS_OK)
 		status = view_backs_parse(buf_str(&text), arena, &backs, &count);
 	if (status == STATUS_CORRUPT || status == STATUS_NEWER) {

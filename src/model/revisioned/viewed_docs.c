@@ -136,6 +136,9 @@ texts_write(struct kv_tx *tx, const struct catalog_db *db, const struct view_doc
 		status = rev_ahead_take(ahead, scratch, &doc);
 		if (status == STATUS_OK)
 			status = text_write(&t, &text);
+		/* The change is read at the same moment, and says that the document is alive. */
+		if (status == STATUS_NOT_FOUND)
+			status = STATUS_CORRUPT;
 		if (status != STATUS_OK)
 			break;
 		view->json = buf_dup(&text, arena);

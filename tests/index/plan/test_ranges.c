@@ -329,6 +329,53 @@ ranges_have_the_keys_of_values_that_are_allowed(void **state)
 	}
 }
 
+/* Where sets of matches are those of what is asked, and all behind them matches, all ranges do. */
+static void
+ranges_are_certain_if_nothing_behind_them_is_to_be_looked_at(void **state)
+{
+	struct rand_seq rand = { .state = 3 };
+
+	(void)state;
+	for (int round = 0; round < ROUNDS / 10; round++) {
+		struct arena_mark mark = arena_mark(arena);
+		struct index_column columns[COLUMNS] = { 0 };
+		/* Behind the sets of the columns is one that has no value. */
+		struct value_set allowed[COLUMNS], certain[COLUMNS + 1] = { 0 };
+		const struct index_def def = def_of(&index_json_form, columns, COLUMNS);
+		struct key_columns asked = { .allowed = allowed, .certain = certain };
+
+		for (size_t i = 0; i < COLUMNS; i++)
+			do
+				allowed[i] = random_set(&rand);
+			while (!allowed[i].count);
+		asked.used = key_columns_choose(&def, allowed);
+		for (size_t some = 0; some <= COLUMNS; some++) {
+			struct key_ranges ranges;
+
+			for (size_t i = 0; i < COLUMNS; i++) {
+				certain[i] = allowed[i];
+				if (i >= asked.used)
+					assert_int_equal(value_set_all(&order, &certain[i]),
+							 STATUS_OK);
+			}
+			/* Of one column not all values match. */
+			if (some < COLUMNS)
+				certain[some] = (struct value_set){ .items = NULL };
+			assert_int_equal(key_ranges_make(&db, &def, &asked, &order, &ranges),
+					 STATUS_OK);
+			for (size_t i = 0; i < ranges.count; i++) {
+				const struct index_range *r = &ranges.items[i];
+
+				if (some == 0 || (some >= asked.used && some < COLUMNS))
+					assert_false(r->certain);
+				if (some == COLUMNS && (r->point || asked.used == 1))
+					assert_true(r->certain);
+			}
+		}
+		arena_reset(arena, mark);
+	}
+}
+
 /* All that a plan is made of. */
 static enum status
 plan_make(const struct key_columns *asked, const struct index_def *def, struct index_work *w,
@@ -478,6 +525,7 @@ main(void)
 		TEST(of_equal_bounds_the_tighter_one_stays),
 		TEST(a_union_of_too_many_values_is_their_span),
 		TEST(ranges_have_the_keys_of_values_that_are_allowed),
+		TEST(ranges_are_certain_if_nothing_behind_them_is_to_be_looked_at),
 		TEST(a_plan_has_all_ranges_or_memory_is_short),
 		TEST(ranges_that_meet_because_values_were_cut_are_one),
 		TEST(values_of_a_hashed_column_are_in_the_order_of_hashes),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "base/arena_apart.h"
 #include "bson/json.h"
 #include "bson/order.h"
 #include "fixture.h"
@@ -1007,6 +1008,14 @@ the_index_of_ids_of_a_collation_is_missed(void **state)
 	/* It is still defined then, until its entries are cleared. */
 	assert_int_equal(op_run(f->store, f->arena, &drop), STATUS_OK);
 	assert_says(f, missing);
+	/* However many others there are, also as many as just have room, with nothing behind. */
+	arena_set_apart(true);
+	for (unsigned i = 0; i < 17; i++) {
+		create(f, COLLATED,
+		       arena_printf(f->arena, "{\"key\":{\"a%u\":1},\"name\":\"a%u\"}", i, i).ptr);
+		assert_says(f, missing);
+	}
+	arena_set_apart(false);
 }
 
 static void
@@ -1141,6 +1150,24 @@ an_index_of_another_icu_is_out_of_use_until_it_is_built_again(void **state)
 	verified_none(f->store);
 }
 
+/* Which texts are duplicates, the other ICU may see otherwise. */
+static void
+a_failed_index_of_another_icu_names_no_duplicate(void **state)
+{
+	struct fixture *f = *state;
+	struct op op = { .kind = OP_FAILURE, .name = PACKED };
+
+	(void)put(f, PACKED, "{\"_id\":1,\"a\":\"b\"}");
+	(void)put(f, PACKED, "{\"_id\":2,\"a\":\"B\"}");
+	op.number = create(
+		f, PACKED,
+		"{\"key\":{\"a\":1},\"name\":\"a\",\"unique\":true," COLLATION("en", 2) "}");
+	assert_int_equal(build(f, PACKED, op.number, 10), INDEX_FAILED);
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_DUPLICATE);
+	(void)alter(f, ALTER_COLLATOR);
+	assert_int_equal(op_run(f->store, f->arena, &op), STATUS_NOT_FOUND);
+}
+
 int
 main(void)
 {
@@ -1157,6 +1184,7 @@ main(void)
 		CASE(texts_lie_in_the_order_of_a_collation),
 		CASE(a_collation_has_all_of_its_members),
 		CASE(an_index_of_another_icu_is_out_of_use_until_it_is_built_again),
+		CASE(a_failed_index_of_another_icu_names_no_duplicate),
 		CASE(a_longer_value_of_any_type_keeps_the_bound),
 		CASE(damaged_entries_are_found),
 		CASE(entries_of_a_document_that_no_index_can_hold_are_strays),

@@ -17,6 +17,7 @@ enum {
 	START_MS = 100 * 1000 * 1000,
 	MANY = 16,
 	DOC_BYTES = 64,
+	MOST = 100, /* ids: more than are looked for at the same time */
 };
 
 /* Documents whose `_id`s are these numbers are inserted; those that are there are left out. */
@@ -216,6 +217,65 @@ a_look_conflicts_over_each_of_the_ids(void **state)
 	assert_true(r.attempts >= 2);
 }
 
+/* Finds out which are new of `count` ids, of which one may be too long, and one is there. */
+struct look {
+	struct fixture *f;
+	size_t count;
+	size_t too_long; /* SIZE_MAX: none */
+	bool are_new[MOST];
+};
+
+static enum status
+look_body(struct kv_tx *tx, void *arg)
+{
+	static char text[PLAIN_ID_VALUE_BYTES];
+	struct bson_value ids[MOST];
+	struct look *l = arg;
+	struct catalog_db *db;
+	enum status status;
+	struct plain p;
+
+	memset(text, 'i', sizeof(text));
+	for (size_t i = 0; i < l->count; i++)
+		ids[i] = id_of((int)i);
+	if (l->too_long < l->count)
+		ids[l->too_long] = BSON_OF_STRING(str_of(text, sizeof(text)));
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_MONGO, STR(PACKED), &db, NULL));
+	plain_init(&p, tx, db, START_MS, &l->f->err);
+	status = plain_find_new(&p, ids, l->count, l->f->arena, l->are_new);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* However many are looked for at the same time, each is told. */
+static void
+each_of_many_ids_is_told(void **state)
+{
+	static const struct {
+		size_t count, too_long;
+	} cases[] = { { 0, SIZE_MAX },  { 1, SIZE_MAX },  { 31, SIZE_MAX }, { 32, SIZE_MAX },
+		      { 33, SIZE_MAX }, { 64, SIZE_MAX }, { 65, SIZE_MAX }, { MOST, SIZE_MAX },
+		      { 1, 0 },         { 3, 0 },         { 3, 2 },         { 40, 39 },
+		      { MOST, 7 } };
+	struct fixture *f = *state;
+	const int there[] = { 5 };
+
+	for (int full = 0; full < 2; full++) {
+		if (full)
+			(void)insert(f, PACKED, there, "n");
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			struct look l = { .f = f,
+					  .count = cases[i].count,
+					  .too_long = cases[i].too_long };
+
+			assert_int_equal(kv_run_read(f->store, look_body, &l, &f->err), STATUS_OK);
+			for (size_t k = 0; k < l.count; k++)
+				if (l.are_new[k] != (k != l.too_long && !(full && k == 5)))
+					fail_msg("%zu of %zu", k, l.count);
+		}
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int
@@ -226,6 +286,7 @@ main(void)
 		CASE(those_of_which_nothing_is_known_are_looked_for_one_by_one),
 		CASE(a_look_conflicts_over_nothing_between_the_ids),
 		CASE(a_look_conflicts_over_each_of_the_ids),
+		CASE(each_of_many_ids_is_told),
 	};
 
 	return cmocka_run_group_tests_name("plain_new", tests, NULL, NULL);

@@ -494,6 +494,213 @@ a_key_among_them_that_is_no_id_is_found(void **state)
 	assert_non_null(strstr(found.all, "unknown_key: not a text's key"));
 }
 
+/* ---- In one transaction, which is not tried again ---- */
+
+static struct kv_tx *
+plain_begin(struct fixture *f, const char *name, struct plain *ret, struct catalog_db **ret_db)
+{
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(
+		catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(name), ret_db, &f->err),
+		STATUS_OK);
+	f->err = (struct err){ 0 };
+	plain_init(ret, tx, *ret_db, 1, &f->err);
+	return tx;
+}
+
+/* Of more paths than may be the whole is read, and so is a document that lies in no leaves. */
+static void
+too_many_parts_are_the_whole(void **state)
+{
+	struct fixture *f = *state;
+	const struct bson_value id = BSON_OF_INT32(1), other = BSON_OF_INT32(2);
+	struct str doc = doc_of(f, "{\"_id\":1,\"a\":1,\"b\":{\"c\":2}}");
+	/* No leaves can have two members of one name. */
+	struct str twice = doc_of(f, "{\"_id\":2,\"a\":1,\"a\":2}"), read;
+	struct plain_part parts[PLAIN_PARTS_MOST + 1];
+	struct catalog_db *db;
+	struct plain p;
+	struct kv_tx *tx;
+	bool whole;
+
+	insert(f, EXPLODED, doc);
+	insert(f, EXPLODED, twice);
+	for (size_t i = 0; i < PLAIN_PARTS_MOST + 1; i++)
+		parts[i] = (struct plain_part){ i ? arena_printf(f->arena, "f%zu", i) : STR("a"),
+						false };
+	tx = plain_begin(f, EXPLODED, &p, &db);
+	assert_int_equal(
+		plain_get_parts(&p, &id, parts, PLAIN_PARTS_MOST, KV_READ, f->arena, &read, &whole),
+		STATUS_OK);
+	assert_false(whole);
+	assert_true(str_eq(read, doc_of(f, "{\"_id\":1,\"a\":1}")));
+	assert_int_equal(plain_get_parts(&p, &id, parts, PLAIN_PARTS_MOST + 1, KV_READ, f->arena,
+					 &read, &whole),
+			 STATUS_OK);
+	assert_true(whole && str_eq(read, doc));
+	assert_int_equal(plain_get_parts(&p, &other, parts, 1, KV_READ, f->arena, &read, &whole),
+			 STATUS_OK);
+	assert_true(whole && str_eq(read, twice));
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+}
+
+/* What is not there, or is null already where an element would leave null, changes nothing. */
+static void
+what_is_taken_out_is_there(void **state)
+{
+	static const struct {
+		const char *path;
+		const char *after; /* NULL: nothing has changed */
+	} cases[] = {
+		{ "l.x", NULL },
+		{ "l.00", NULL },
+		{ "l.1", NULL }, /* null */
+		{ "l.9", NULL },
+		{ "n.x", NULL },
+		{ "d.none", NULL },
+		{ "none", NULL },
+		{ "none.x", NULL },
+		{ "l.2.a", "{\"_id\":1,\"l\":[1,null,{}],\"n\":1,\"d\":{\"0\":null}}" },
+		{ "l.0", "{\"_id\":1,\"l\":[null,null,{\"a\":1}],\"n\":1,\"d\":{\"0\":null}}" },
+		{ "d.0", "{\"_id\":1,\"l\":[1,null,{\"a\":1}],\"n\":1,\"d\":{}}" },
+		{ "d", "{\"_id\":1,\"l\":[1,null,{\"a\":1}],\"n\":1}" },
+	};
+	const char *names[] = { PACKED, EXPLODED };
+	const struct bson_value id = BSON_OF_INT32(1);
+	struct fixture *f = *state;
+	struct str doc = doc_of(f,
+				"{\"_id\":1,\"l\":[1,null,{\"a\":1}],\"n\":1,\"d\":{\"0\":null}}");
+
+	for (size_t i = 0; i < 2; i++) {
+		insert(f, names[i], doc);
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+			const struct plain_change change = { .path = str_from_cstr(cases[k].path) };
+			struct catalog_db *db;
+			struct plain p;
+			struct kv_tx *tx = plain_begin(f, names[i], &p, &db);
+			bool changed = false;
+			struct str read;
+
+			assert_int_equal(
+				plain_update(&p, &id, &change, 1, STR(""), f->arena, &changed),
+				STATUS_OK);
+			assert_int_equal(plain_get(&p, &id, KV_READ, f->arena, &read), STATUS_OK);
+			if (changed != (cases[k].after != NULL) ||
+			    !str_eq(read, changed ? doc_of(f, cases[k].after) : doc))
+				fail_msg("%s of %s", cases[k].path, names[i]);
+			catalog_db_unref(db);
+			kv_tx_free(tx);
+		}
+	}
+}
+
+static enum status
+claim_refuse(void *arg, struct kv_tx *tx, struct str key)
+{
+	(void)tx, (void)key;
+	++*(unsigned *)arg;
+	return STATUS_BUSY;
+}
+
+/* Who is asked before a document is written may forbid it; those that only read ask nobody. */
+static void
+a_claim_that_is_refused_ends_the_write(void **state)
+{
+	const struct bson_value id = BSON_OF_INT32(1);
+	const struct plain_change change = { .path = STR("a"), .value = &id };
+	struct fixture *f = *state;
+	struct str doc = doc_of(f, "{\"_id\":1,\"a\":7}");
+	const struct plain_doc same = plain_doc_of(doc);
+	const struct plain_doc other = plain_doc_of(doc_of(f, "{\"_id\":2}"));
+	unsigned asked = 0;
+	struct catalog_db *db;
+	struct plain p;
+	struct kv_tx *tx;
+	struct str read;
+	bool changed;
+
+	insert(f, PACKED, doc);
+	tx = plain_begin(f, PACKED, &p, &db);
+	p.claim = claim_refuse;
+	p.claim_arg = &asked;
+	assert_int_equal(plain_insert(&p, &other, f->arena), STATUS_BUSY);
+	assert_int_equal(plain_replace(&p, &same, false, PLAIN_EVENT_REPLACE, STR(""), f->arena),
+			 STATUS_BUSY);
+	assert_int_equal(plain_update(&p, &id, &change, 1, STR(""), f->arena, &changed),
+			 STATUS_BUSY);
+	assert_int_equal(plain_delete(&p, &id, STR(""), f->arena), STATUS_BUSY);
+	assert_int_equal(asked, 4);
+	assert_int_equal(plain_get(&p, &id, KV_READ, f->arena, &read), STATUS_OK);
+	assert_int_equal(asked, 4);
+	assert_int_equal(kv_tx_stats(tx).sets, 0);
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+}
+
+/* ---- Images that cannot be read ---- */
+
+/* What is stored as the reference of an event's image, and of its only part. */
+static void
+images_that_are_not_whole_are_told(void **state)
+{
+	static const uint8_t text[PLAIN_TEXT_ID_BYTES] = { 5 };
+	static const struct {
+		uint64_t format, length;
+		const char *part; /* NULL: none */
+		size_t part_bytes;
+		enum status status;
+		const char *why;
+	} cases[] = {
+		{ 1, 5, "\5\0\0\0\0", 5, STATUS_OK, "" },
+		{ 1, 6, "\5\0\0\0\0", 5, STATUS_CORRUPT, "a document of an event" },
+		{ 1, 5, "\6\0\0\0\0", 5, STATUS_CORRUPT, "a document of an event" },
+		{ 1, 5, NULL, 0, STATUS_CORRUPT, "a document of an event" },
+		{ 9, 5, "\5\0\0\0\0", 5, STATUS_NEWER,
+		  "an image was written by a newer frond, in format 9" },
+		{ 0, 0, "\5\0\0\0\0", 5, STATUS_CORRUPT, "an image cannot be read at (" },
+	};
+	struct fixture *f = *state;
+	const struct catalog_seq seq = { { 0, 1 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+		AUTO(buf_release) struct buf value = BUF_INIT(100);
+		struct catalog_db *db;
+		struct plain p;
+		struct kv_tx *tx = plain_begin(f, PACKED, &p, &db);
+		struct str read;
+
+		plain_key_space(&key, db, PLAIN_SPACE_IMAGES);
+		tuple_put_bool(&key, true);
+		tuple_put_u64(&key, seq.bytes[0]);
+		tuple_put_versionstamp(&key, seq.bytes + 1);
+		tuple_put_u64(&key, 1); /* before the event */
+		if (cases[i].format) {
+			tuple_put_u64(&value, cases[i].format);
+			tuple_put_uuid(&value, text);
+			tuple_put_u64(&value, cases[i].length);
+		}
+		assert_int_equal(kv_set(tx, buf_str(&key), buf_str(&value)), STATUS_OK);
+		plain_key_image_text(db, text, &key);
+		tuple_put_u64(&key, 0);
+		if (cases[i].part)
+			assert_int_equal(kv_set(tx, buf_str(&key),
+						str_of(cases[i].part, cases[i].part_bytes)),
+					 STATUS_OK);
+		assert_int_equal(plain_image_read(&p, &seq, true, f->arena, &read),
+				 STATUS_NOT_FOUND);
+		assert_int_equal(plain_image_read(&p, &seq, false, f->arena, &read),
+				 cases[i].status);
+		if (!strstr(f->err.text, cases[i].why))
+			fail_msg("%zu: %s", i, f->err.text);
+		catalog_db_unref(db);
+		kv_tx_free(tx);
+	}
+}
+
 int
 main(void)
 {
@@ -510,6 +717,10 @@ main(void)
 		CASE(a_text_is_drawn),
 		CASE(a_key_among_them_that_is_no_id_is_found),
 		CASE(an_update_of_leaves_alone_does_not_read_the_document),
+		CASE(too_many_parts_are_the_whole),
+		CASE(what_is_taken_out_is_there),
+		CASE(a_claim_that_is_refused_ends_the_write),
+		CASE(images_that_are_not_whole_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

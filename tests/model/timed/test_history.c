@@ -1,6 +1,6 @@
 /*
  * The past of items: random operations, by clocks that step back, against all versions of a model;
- * listings, and a database that has lost its schema.
+ * listings, a database that has lost its schema, and what steps of the sweep tell.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,9 @@
 #include "catalog/verify.h"
 #include "items/items_model.h"
 #include "kv/tuple.h"
+#include "model/timed/items/item_int.h"
 #include "model/timed/timed_int.h"
+#include "model/timed/versions.h"
 #include "store.h"
 
 enum {
@@ -678,6 +680,59 @@ database_whose_schema_is_gone_is_damaged(void **state)
 	assert_string_equal(err.text, "the database has no schema");
 }
 
+/* ---- What a transaction of the sweep tells ---- */
+
+typedef enum status sweep_step(struct timed *t, uint64_t *ret_done, bool *ret_more);
+
+static enum status
+trim_step(struct timed *t, uint64_t *ret_done, bool *ret_more)
+{
+	struct timed_tended tended = { 0 };
+
+	return timed_trim(t, &tended, ret_done, ret_more);
+}
+
+/* No step has anything to do, so what the steps before it may have told stays as it is. */
+static enum status
+idle_steps_run(struct timed *t, struct arena *arena, void *arg)
+{
+	static sweep_step *const steps[] = { timed_history_clear, timed_trim_clear,
+					     timed_history_count, trim_step,
+					     timed_gone_sweep,    timed_retime };
+	struct timed_tended tended = { 0 };
+
+	(void)arena, (void)arg;
+	TRY(timed_now(t));
+	TRY(timed_history_tend(t, &tended));
+	assert_false(tended.changed);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		for (int told = 0; told < 2; told++) {
+			uint64_t done = 7;
+			bool more = told;
+
+			TRY(steps[i](t, &done, &more));
+			if (done != 7 || more != told)
+				fail_msg("step %zu: %llu, %d", i, (unsigned long long)done, more);
+		}
+	return STATUS_OK;
+}
+
+static void
+a_step_of_the_sweep_keeps_what_others_have_told(void **state)
+{
+	const struct timed_history_bounds bounds = { .seconds = WINDOW_SECONDS,
+						     .bytes = BOUND_BYTES,
+						     .versions = 2 };
+	struct items *f = *state;
+
+	items_must(f, idle_steps_run, NULL);
+	history_set(f, bounds);
+	items_sweep(f);
+	f->now_ms += 3000;
+	items_sweep(f);
+	items_must(f, idle_steps_run, NULL);
+}
+
 int
 main(void)
 {
@@ -695,6 +750,7 @@ main(void)
 		WITH_STORE(a_listing_is_refused_where_an_item_is_not_known),
 		WITH_STORE(a_writer_conflicts_with_the_beginning_of_a_bucket),
 		WITH_STORE(database_whose_schema_is_gone_is_damaged),
+		WITH_STORE(a_step_of_the_sweep_keeps_what_others_have_told),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);

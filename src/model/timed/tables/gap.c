@@ -92,7 +92,7 @@ table_gap_look(struct table_gap *g, struct timed *t, const struct table_key *key
 		}
 	}
 	/* What is asked for next is behind the row, which the caller is about to write. */
-	buf_set(&g->from, buf_str(&end));
+	buf_set_buf(&g->from, &end);
 	TRY(buf_status(&g->from));
 	*ret_is_new = true;
 	return kv_add_read_conflict_range(t->tx, buf_str(&begin), buf_str(&end));

@@ -427,7 +427,7 @@ pick_wanted(struct table_pick *p, size_t at)
 	const struct table_wanted *wanted = r->wanted;
 	struct buf *middle = &p->middle[at];
 
-	buf_set(middle, buf_str(&p->begin[at]));
+	buf_set_buf(middle, &p->begin[at]);
 	tuple_put_u64(middle, wanted->ids[wanted->count - 1]);
 	buf_append_byte(middle, CATALOG_KEY_LAST);
 	TRY(catalog_key_status(middle));

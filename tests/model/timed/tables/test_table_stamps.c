@@ -21,6 +21,7 @@
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/row.h"
+#include "model/timed/timed_int.h"
 #include "packing.h"
 #include "random_table.h"
 #include "stamps_model.h"
@@ -803,6 +804,33 @@ marks_are_drawn_and_go_after_the_grace(void **state)
 	expect_v(w, 1);
 }
 
+/* Nothing is to be done, so what the sweep has done before, and whether there is more, stays. */
+static enum status
+idle_body(struct timed *t, struct step *s)
+{
+	(void)s;
+	TRY(timed_now(t));
+	for (int told = 0; told < 2; told++) {
+		uint64_t done = 7;
+		bool more = told;
+
+		TRY(timed_kind_of(t->db)->tend(t, &done, &more));
+		assert_int_equal(done, 7);
+		assert_int_equal(more, told);
+	}
+	return STATUS_OK;
+}
+
+static void
+the_sweep_of_marks_keeps_what_others_have_told(void **state)
+{
+	struct step s = { .w = *state, .body = idle_body };
+	struct op clear = { .kind = OP_CLEAR_ROW };
+
+	(void)run_op(*state, stamped(clear, 7));
+	step_run(&s);
+}
+
 static void
 a_mark_that_is_made_anew_lasts_anew(void **state)
 {
@@ -1066,6 +1094,7 @@ main(void)
 		SHORT(a_tie_of_numbers_of_any_length_is_decided),
 		SHORT(a_tie_of_long_values_is_decided),
 		SHORT(marks_are_drawn_and_go_after_the_grace),
+		SHORT(the_sweep_of_marks_keeps_what_others_have_told),
 		SHORT(a_mark_that_is_made_anew_lasts_anew),
 		SHORT(rows_are_put_back_as_they_were),
 		SHORT(writers_see_what_has_come_meanwhile),

@@ -1,0 +1,987 @@
+/*
+ * Views at their edges: rows that are as long as a limit and one byte longer, documents that lack
+ * all of their rows, what is stored and is damaged, groups that begin in each other's transactions,
+ * and updates that nobody waits for any longer.
+ */
+#include "views_world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "index/versions.h"
+#include "index/view/build.h"
+#include "index/view/keys.h"
+#include "index/view/sums.h"
+
+enum {
+	KEY_HEAD = 64,  /* bytes of a row's key beside its place, as the limit counts them */
+	ROW_PAIRS = 64, /* bytes that each row counts beside its texts */
+	REFUSALS = VIEW_REFUSALS_SHOWN + 3,
+	LACKING = 5,
+	PATIENCE_MS = 60000,
+	STALE_NUMBER = 100000, /* that no group of a test reaches */
+};
+
+static const char raw_pairs[] = "{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":\"_sum\","
+				"\"options\":{\"collation\":\"raw\"}}}}";
+
+static void
+design_set(struct world *w, const char *text)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(
+		view_design_parse(str_from_cstr(text), false, w->f->arena, &w->design, &err),
+		STATUS_OK);
+}
+
+static struct view_build
+build_of(struct world *w, const struct view_functions *functions)
+{
+	return (struct view_build){ .store = w->f->calm,
+				    .space = CATALOG_SPACE_COUCH,
+				    .db_name = w->f->db->name,
+				    .db_number = w->f->db->number,
+				    .design = &w->design,
+				    .functions = functions };
+}
+
+/* So many bytes of a letter, as JSON. */
+static struct str
+text_json(struct arena *arena, size_t bytes)
+{
+	char *text = arena_bytes(arena, bytes);
+
+	assert_non_null(text);
+	memset(text, 'x', bytes);
+	text[0] = text[bytes - 1] = '"';
+	return str_of(text, bytes);
+}
+
+/* ---- Rows that are too long ---- */
+
+/* Rows that a map gives of each document, whatever that has. */
+static struct {
+	struct str key, value;
+	size_t count;
+} given;
+
+static enum status
+give_rows(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	  struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	  struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)docs, (void)arena, (void)ret_error, (void)err;
+	for (*ret_done = 0; *ret_done < count; ++*ret_done) {
+		view_sink_next(sink);
+		for (size_t i = 0; i < given.count; i++)
+			view_sink_row(sink, given.key, given.value);
+	}
+	return STATUS_OK;
+}
+
+static const struct view_functions giving = { .map = give_rows };
+
+/* Maps the one document that there is; the batch is the caller's to free. */
+static struct view_batch *
+batch_of(struct world *w)
+{
+	const struct view_build build = build_of(w, &giving);
+	const struct catalog_seq nothing = { 0 };
+	struct view_batch *batch;
+	struct err err = { 0 };
+
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, 1, &nothing, &nothing, batch, &err), STATUS_OK);
+	assert_int_equal(batch->count, 1);
+	return batch;
+}
+
+/* `limit` NULL: all rows are there. */
+static void
+assert_given(struct world *w, const char *limit, size_t map, uint64_t rows)
+{
+	struct view_batch *batch = batch_of(w);
+
+	if (batch->row_count != (limit ? 0 : rows))
+		fail_msg("%zu rows", batch->row_count);
+	assert_int_equal(batch->docs[0].count, batch->row_count);
+	assert_int_equal(batch->left_out_count, limit != NULL);
+	assert_int_equal(batch->docs[0].left_out_count, limit != NULL);
+	if (limit) {
+		assert_string_equal(batch->left_out[0].limit, limit);
+		assert_int_equal(batch->left_out[0].map, map);
+		assert_int_equal(batch->left_out[0].rows, rows);
+	}
+	view_batch_free(batch);
+}
+
+static void
+a_row_has_bytes_up_to_its_limits(void **state)
+{
+	struct world *w = world_new(*state);
+	struct arena *arena = arena_new(64 << 20);
+	struct index_work work = { .arena = arena };
+	AUTO(buf_release) struct buf raw = BUF_INIT(4 * VIEW_KEY_BYTES);
+
+	assert_non_null(arena);
+	design_set(w, raw_pairs);
+	fixture_put(w->f, "d", NULL, "{}");
+	/* The key alone. */
+	assert_int_equal(view_component(&raw, VIEW_COLLATION_RAW, text_json(arena, 100), &work),
+			 STATUS_OK);
+	for (size_t more = 0; more < 2; more++) {
+		given.count = 3;
+		given.key = text_json(arena, VIEW_KEY_BYTES - (raw.len - 100) + more);
+		given.value = STR("1");
+		assert_given(w, more ? "view_key_bytes" : NULL, 0, 3);
+		/* Key and value. */
+		given.count = 1;
+		given.key = STR("1");
+		given.value = text_json(arena, VIEW_ROW_BYTES - 1 + more);
+		assert_given(w, more ? "view_row_bytes" : NULL, 0, 1);
+	}
+	given.count = 2;
+	given.value = STR("1");
+	given.key = STR("1x");
+	assert_given(w, "not_json", 0, 2);
+	given.key = STR("1");
+	given.value = STR("1x");
+	assert_given(w, "not_json", 0, 2);
+	given.value = STR("");
+	assert_given(w, "not_json", 0, 2);
+	given.value = STR("1");
+	assert_given(w, NULL, 0, 2);
+	arena_free(arena);
+	world_free(w);
+}
+
+/* A key with the id of its document, and what stands in front of both. */
+static void
+the_key_of_a_row_has_room_for_the_id(void **state)
+{
+	struct world *w = world_new(*state);
+	struct index_work work = { .arena = w->f->arena };
+	AUTO(buf_release) struct buf raw = BUF_INIT(4 * VIEW_KEY_BYTES);
+	AUTO(buf_release) struct buf place = BUF_INIT(4 * KV_LIMIT_KEY_BYTES);
+	char id[5001];
+
+	design_set(w, raw_pairs);
+	memset(id, 'i', sizeof(id) - 1);
+	id[5000] = '\0';
+	fixture_put(w->f, id, NULL, "{}");
+	given.count = 1;
+	given.value = STR("1");
+	assert_int_equal(
+		view_component(&raw, VIEW_COLLATION_RAW, text_json(w->f->arena, 100), &work),
+		STATUS_OK);
+	view_place_put(&place, (struct str){ 0 }, buf_str(&raw), str_of(id, 5000), 1);
+	for (size_t more = 0; more < 2; more++) {
+		given.key = text_json(w->f->arena,
+				      100 + KV_LIMIT_KEY_BYTES - KEY_HEAD - place.len + more);
+		assert_given(w, more ? "view_key_bytes" : NULL, 0, 1);
+	}
+	world_free(w);
+}
+
+static void
+a_document_has_rows_up_to_its_limit(void **state)
+{
+	enum {
+		ROWS = 8,
+	};
+	struct world *w = world_new(*state);
+	struct arena *arena = arena_new(64 << 20);
+	struct index_work work = { .arena = arena };
+	AUTO(buf_release) struct buf raw = BUF_INIT(64);
+	size_t each, rest;
+
+	assert_non_null(arena);
+	design_set(w, raw_pairs);
+	fixture_put(w->f, "d", NULL, "{}");
+	given.key = STR("1");
+	assert_int_equal(view_component(&raw, VIEW_COLLATION_RAW, given.key, &work), STATUS_OK);
+	/* What each row counts beside its value, and what the list of those before it takes. */
+	each = 2 * (raw.len + 1) + 1 + ROW_PAIRS;
+	rest = VIEW_DOC_BYTES - ROWS * each - (ROWS - 1) * sizeof(struct view_mapped);
+	for (size_t more = 0; more < 2; more++) {
+		given.count = ROWS;
+		given.value = text_json(arena, rest / ROWS + more);
+		assert_given(w, more ? "view_doc_bytes" : NULL, more ? VIEW_VIEWS_MOST : 0,
+			     more ? 1 : ROWS);
+	}
+	arena_free(arena);
+	world_free(w);
+}
+
+/* ---- Documents that lack rows ---- */
+
+/* A document whose only row is too long, and is not when `fits`. */
+static const char *
+put_lacking(struct world *w, const char *id, const char *rev, bool fits)
+{
+	struct str text = text_json(w->f->arena, fits ? 10 : 2 * VIEW_KEY_BYTES);
+
+	return fixture_put(w->f, id, rev,
+			   arena_printf(w->f->arena, "{\"rows\":[[%.*s,1]]}", STR_ARG(text)).ptr);
+}
+
+static void
+a_document_that_lacks_all_rows_is_known_again(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_lacking list[LACKING];
+	const char *rev, *other;
+	struct asked a;
+	size_t count;
+	bool more;
+
+	design_set(w, raw_pairs);
+	rev = put_lacking(w, "one", NULL, false);
+	other = put_lacking(w, "two", NULL, false);
+	(void)put_lacking(w, "three", NULL, true);
+	update(w);
+	asked_open(w, &a);
+	assert_int_equal(a.group.lacking[0], 2);
+	assert_int_equal(a.group.rows[0], 1);
+	for (size_t most = 1; most <= 3; most += 2) {
+		assert_int_equal(view_lacks_list(a.tx, w->f->db, &a.group, 0, STR(""), most,
+						 a.w.arena, list, &count, &more),
+				 STATUS_OK);
+		assert_int_equal(count, most < 2 ? 1 : 2);
+		assert_int_equal(more, most == 1);
+	}
+	assert_true(str_eq(list[0].id, STR("one")));
+	assert_true(str_eq(list[1].limit, STR("view_key_bytes")));
+	assert_int_equal(list[1].rows, 1);
+	asked_close(&a);
+	/* They stay so many when one is written again, and become fewer when it fits. */
+	rev = put_lacking(w, "one", rev, false);
+	update(w);
+	asked_open(w, &a);
+	assert_int_equal(a.group.lacking[0], 2);
+	asked_close(&a);
+	(void)put_lacking(w, "one", rev, true);
+	(void)fixture_delete(w->f, "two", other);
+	update(w);
+	asked_open(w, &a);
+	assert_int_equal(a.group.lacking[0], 0);
+	assert_int_equal(a.group.rows[0], 2);
+	assert_int_equal(a.group.refusal_count, 3);
+	assert_int_equal(view_lacks_list(a.tx, w->f->db, &a.group, 0, STR(""), LACKING, a.w.arena,
+					 list, &count, &more),
+			 STATUS_OK);
+	assert_int_equal(count, 0);
+	assert_false(more);
+	asked_close(&a);
+	world_free(w);
+}
+
+static void
+the_newest_refusals_are_remembered(void **state)
+{
+	struct world *w = world_new(*state);
+	char id[16];
+	struct asked a;
+
+	design_set(w, raw_pairs);
+	for (int i = 0; i < REFUSALS; i++) {
+		(void)snprintf(id, sizeof(id), "d%02d", i);
+		(void)put_lacking(w, id, NULL, false);
+	}
+	update(w);
+	asked_open(w, &a);
+	assert_int_equal(a.group.refused, REFUSALS);
+	assert_int_equal(a.group.refusal_count, VIEW_REFUSALS_SHOWN);
+	for (int i = 0; i < VIEW_REFUSALS_SHOWN; i++) {
+		(void)snprintf(id, sizeof(id), "d%02d", i + REFUSALS - VIEW_REFUSALS_SHOWN);
+		assert_true(str_eq(a.group.refusals[i].id, str_from_cstr(id)));
+	}
+	asked_close(&a);
+	world_free(w);
+}
+
+/* ---- Damage ---- */
+
+struct setting {
+	struct str key, value;
+};
+
+static enum status
+set_body(struct kv_tx *tx, void *arg)
+{
+	struct setting *s = arg;
+
+	return s->value.ptr ? kv_set(tx, s->key, s->value) : kv_clear(tx, s->key);
+}
+
+static void
+set_pair(struct world *w, struct str key, struct str value)
+{
+	struct setting s = { key, value };
+
+	assert_int_equal(kv_run(w->f->calm, set_body, &s, NULL, NULL), STATUS_OK);
+}
+
+static enum status
+open_group(struct world *w)
+{
+	struct kv_tx *tx = fixture_begin(w->f);
+	struct view_group group;
+	struct err err = { 0 };
+	enum status status = view_group_open(tx, w->f->db, &w->design, w->f->arena, &group, &err);
+
+	kv_tx_free(tx);
+	return status;
+}
+
+static void
+a_group_without_its_record_is_corrupt(void **state)
+{
+	struct world *w = world_new(*state);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	struct view_design design = w->design;
+	struct kv_future *f;
+	struct str value;
+	struct kv_tx *tx;
+
+	assert_int_equal(open_group(w), STATUS_NOT_FOUND);
+	doc_put(w, &w->docs[0]);
+	update(w);
+	assert_int_equal(open_group(w), STATUS_OK);
+	/* The record has as many maps as the design. */
+	w->design.map_count--;
+	assert_int_equal(open_group(w), STATUS_CORRUPT);
+	w->design = design;
+	view_key_group(&key, w->f->db, VIEW_KEYS_GROUPS, 1);
+	tx = fixture_begin(w->f);
+	f = kv_get(tx, buf_str(&key), KV_SNAPSHOT);
+	assert_int_equal(kv_future_wait(f), STATUS_OK);
+	assert_true(kv_future_value(f, &value));
+	value = arena_dup(w->f->arena, value);
+	kv_tx_free(tx);
+	set_pair(w, buf_str(&key), (struct str){ NULL, 0 });
+	assert_int_equal(open_group(w), STATUS_CORRUPT);
+	set_pair(w, buf_str(&key), value);
+	assert_int_equal(open_group(w), STATUS_OK);
+	world_free(w);
+}
+
+/* Results of all rows by each reduce, when a sum has fewer results than the map has reduces. */
+static void
+a_sum_without_a_result_is_corrupt(void **state)
+{
+	struct world *w = world_new(*state);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf fewer = BUF_INIT(VIEW_VALUE_BYTES);
+	const struct view_groups_options options = { .level = VIEW_LEVEL_ALL, .limit = 1 };
+	struct view_question all = { 0 };
+	struct err err = { 0 };
+	struct kv_future *f;
+	struct view_sum sum;
+	struct str value;
+	struct asked a;
+
+	design_set(w, "{\"views\":{\"a\":{\"map\":\"pairs\",\"reduce\":\"_sum\"},"
+		      "\"b\":{\"map\":\"pairs\",\"reduce\":\"_last\"}}}");
+	for (size_t i = 0; i < 5; i++)
+		doc_put(w, &w->docs[i]);
+	fixture_put(w->f, "one", NULL, "{\"rows\":[[1,1]]}");
+	update(w);
+	asked_open(w, &a);
+	view_key_level(&key, w->f->db, a.group.number, 0, a.group.tops[0]);
+	if (!a.group.tops[0]) /* by chance there is no sum */
+		view_key_level(&key, w->f->db, a.group.number, 0, 1);
+	f = kv_get(a.tx, buf_str(&key), KV_SNAPSHOT);
+	assert_int_equal(kv_future_wait(f), STATUS_OK);
+	assert_true(kv_future_value(f, &value));
+	value = arena_dup(w->f->arena, value);
+	asked_close(&a);
+	assert_int_equal(view_sum_parse(value, w->f->arena, &sum, &err), STATUS_OK);
+	assert_int_equal(sum.count, 2);
+	sum.count = 1;
+	sum.rows++;
+	view_sum_put(&fewer, &sum);
+	set_pair(w, buf_str(&key), buf_str(&fewer));
+	asked_open(w, &a);
+	assert_int_equal(view_range_make(&a.group, &all, &a.w, &a.range, &err), STATUS_OK);
+	for (size_t reduce = 0; a.group.tops[0] && reduce < 2; reduce++) {
+		const struct view_reducing reducing = { .design = &w->design,
+							.reduce = reduce,
+							.functions = &views_functions };
+		struct view_results page;
+		enum status status = view_groups_page(a.tx, w->f->db, &a.group, &reducing, &a.range,
+						      &options, 1, &a.w, &page);
+
+		assert_int_equal(status, reduce ? STATUS_CORRUPT : STATUS_OK);
+		view_results_release(&page);
+	}
+	asked_close(&a);
+	set_pair(w, buf_str(&key), value);
+	world_free(w);
+}
+
+/* ---- The shape of sums ---- */
+
+/* The places of a level, in order, as one text. */
+static struct kv_range
+level_of(struct world *w, struct asked *a, size_t map, unsigned level, size_t *ret_prefix)
+{
+	static const struct kv_range_options options = { .limit = 100000, .mode = KV_SNAPSHOT };
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	struct kv_future *f;
+
+	assert_int_equal(view_key_places(w->f->db, a->group.number, map, level, STR(""), STR(""),
+					 &lo, &hi, ret_prefix),
+			 STATUS_OK);
+	f = kv_get_range(a->tx, buf_str(&lo), buf_str(&hi), &options);
+	assert_int_equal(kv_future_wait(f), STATUS_OK);
+	assert_false(kv_future_range(f).more);
+	return kv_future_range(f);
+}
+
+/* A level has its first sum, and one for each row whose place draws it, whatever has changed. */
+static void
+check_levels(struct world *w)
+{
+	struct asked a;
+
+	asked_open(w, &a);
+	for (size_t map = 0; map < w->design.map_count; map++) {
+		size_t rows_prefix;
+		struct kv_range rows = level_of(w, &a, map, 0, &rows_prefix);
+		unsigned highest = 0;
+
+		assert_int_equal(rows.count, a.group.rows[map]);
+		for (unsigned level = 1; level <= VIEW_LEVELS; level++) {
+			size_t prefix, at = 0;
+			struct kv_range sums = level_of(w, &a, map, level, &prefix);
+
+			if (sums.count && !str_skip(sums.pairs[0].key, prefix).len)
+				at++;
+			for (size_t i = 0; i < rows.count; i++) {
+				struct str place = str_skip(rows.pairs[i].key, rows_prefix);
+
+				if (view_place_level(a.group.seed, place) < level)
+					continue;
+				highest = level;
+				assert_true(at < sums.count);
+				if (!str_eq(str_skip(sums.pairs[at++].key, prefix), place))
+					fail_msg("map %zu, level %u, row %zu", map, level, i);
+			}
+			assert_int_equal(at, sums.count);
+		}
+		assert_true(a.group.tops[map] >= highest);
+		assert_true(a.group.tops[map] <= VIEW_LEVELS);
+	}
+	asked_close(&a);
+}
+
+static void
+each_level_has_the_sums_that_rows_draw(void **state)
+{
+	enum {
+		ROUNDS = 6,
+		WIDE = 300,
+	};
+	struct world *w = world_new(*state);
+	const char *revs[WIDE];
+	char id[16];
+
+	for (int i = 0; i < WIDE; i++) {
+		(void)snprintf(id, sizeof(id), "w%03d", i);
+		revs[i] = fixture_put(w->f, id, NULL, "{\"rows\":[[1,1],[2,1]]}");
+	}
+	update(w);
+	check_levels(w);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = round; i < WIDE; i += 3) {
+			(void)snprintf(id, sizeof(id), "w%03d", i);
+			/* Values alone, fewer rows, others, none. */
+			if (!revs[i])
+				revs[i] = fixture_put(w->f, id, NULL, "{\"rows\":[[4,1]]}");
+			else if (round % 3 == 0)
+				revs[i] = fixture_put(w->f, id, revs[i],
+						      "{\"rows\":[[1,2],[2,3]],\"more\":7}");
+			else if (round % 3 == 1)
+				revs[i] = fixture_put(w->f, id, revs[i],
+						      "{\"rows\":[[1,2],[3,1]]}");
+			else {
+				(void)fixture_delete(w->f, id, revs[i]);
+				revs[i] = NULL;
+			}
+		}
+		update(w);
+		check_levels(w);
+	}
+	world_free(w);
+}
+
+/* ---- Pages ---- */
+
+static void
+pages_of_results_end_at_their_limit(void **state)
+{
+	enum {
+		GROUPS = 5,
+	};
+	struct world *w = world_new(*state);
+	const struct view_reducing reducing = { .design = &w->design,
+						.map = PAIRS_MAP,
+						.functions = &views_functions };
+	struct err err = { 0 };
+	struct asked a;
+
+	fixture_put(w->f, "d", NULL, "{\"rows\":[[1,1],[2,1],[3,1],[3,1],[4,1],[5,1]]}");
+	update(w);
+	asked_open(w, &a);
+	for (uint64_t limit = 0; limit <= GROUPS + 1; limit++)
+		for (size_t most = 1; most <= GROUPS + 1; most++)
+			for (int descending = 0; descending < 2; descending++) {
+				const struct view_question all = { .descending = descending };
+				struct view_groups_options options = { .level = VIEW_LEVEL_EXACT,
+								       .limit = limit };
+				struct view_results page;
+				uint64_t count = 0;
+
+				assert_int_equal(
+					view_range_make(&a.group, &all, &a.w, &a.range, &err),
+					STATUS_OK);
+				do {
+					groups_page(w, &a, &reducing, &options, most, &page);
+					assert_true(page.count <= most &&
+						    page.count <= options.limit);
+					count += page.count;
+					if (page.count == options.limit)
+						assert_false(page.more);
+					else if (count < GROUPS)
+						assert_true(page.more && page.count == most);
+					options.limit -= page.count;
+					if (page.count)
+						options.after = page.results[page.count - 1].place;
+				} while (page.more);
+				assert_int_equal(count, limit < GROUPS ? limit : GROUPS);
+			}
+	asked_close(&a);
+	world_free(w);
+}
+
+/* ---- Groups that begin in each other's transactions ---- */
+
+static struct {
+	struct world *w;
+	const struct view_documents *documents;
+	struct view_design design;
+	uint64_t number; /* of the other group */
+	bool done;
+} beginning;
+
+/* In the middle of the first attempt, another group begins, and is there before this one. */
+static enum status
+newest_after_another(struct kv_tx *tx, const struct catalog_db *db, struct catalog_seq *ret)
+{
+	if (!beginning.done) {
+		struct view_build build = build_of(beginning.w, &views_functions);
+		struct view_record record;
+		struct err err = { 0 };
+
+		beginning.done = true;
+		build.design = &beginning.design;
+		assert_int_equal(view_build_state(&build, beginning.w->f->arena, &record, &err),
+				 STATUS_OK);
+		beginning.number = record.group.number;
+	}
+	return beginning.documents->newest(tx, db, ret);
+}
+
+/* Another design (`same` false), or this one. */
+static uint64_t
+begin_beside(struct world *w, bool same)
+{
+	static struct view_documents hooked;
+	struct view_build build = build_of(w, &views_functions);
+	struct view_record record;
+	struct err err = { 0 };
+
+	beginning.w = w;
+	beginning.documents = view_documents_of(w->f->db);
+	beginning.design = w->design;
+	beginning.design.signature[0] ^= !same;
+	beginning.done = false;
+	hooked = *beginning.documents;
+	hooked.newest = newest_after_another;
+	view_documents_register(&hooked);
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	view_documents_register(beginning.documents);
+	assert_true(beginning.done);
+	return record.group.number;
+}
+
+static void
+groups_that_meet_have_numbers_of_their_own(void **state)
+{
+	struct world *w = world_new(*state);
+
+	assert_int_not_equal(begin_beside(w, false), beginning.number);
+	world_free(w);
+}
+
+static void
+two_that_begin_one_group_have_one(void **state)
+{
+	struct world *w = world_new(*state);
+
+	assert_int_equal(begin_beside(w, true), beginning.number);
+	world_free(w);
+}
+
+/* ---- Waiting ---- */
+
+static atomic_bool held; /* maps wait */
+
+static enum status
+map_when_let_go(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+		struct arena *arena, struct view_sink *sink, size_t *ret_done,
+		struct view_error *ret_error, struct err *err)
+{
+	uint64_t end = clock_after_ms(PATIENCE_MS);
+
+	while (atomic_load(&held) && clock_mono_ns() < end)
+		(void)usleep(1000);
+	return views_functions.map(arg, design, docs, count, arena, sink, ret_done, ret_error, err);
+}
+
+static enum status
+update_by(struct world *w, const struct view_functions *functions, uint64_t deadline_ns,
+	  struct event *stop, struct view_error *ret_error)
+{
+	struct view_target target = target_of(w);
+	struct catalog_seq least = newest(w);
+	struct err err = { 0 };
+
+	target.functions = functions;
+	return view_update(w->engine, &target, &least, deadline_ns, stop, w->f->arena, ret_error,
+			   &err);
+}
+
+static void
+a_request_waits_until_its_deadline_or_its_end(void **state)
+{
+	const struct view_functions holding = { .map = map_when_let_go,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	struct view_progress list[2];
+	struct view_activity activity;
+	struct view_error error;
+	struct event stop;
+	struct arena *little;
+
+	event_init(&stop);
+	doc_put(w, &w->docs[0]);
+	assert_int_equal(view_progress_list(w->engine, 2, w->f->arena, list), 0);
+	atomic_store(&held, true);
+	assert_int_equal(update_by(w, &holding, clock_after_ms(20), NULL, &error), STATUS_TIMEOUT);
+	assert_int_equal(update_by(w, &holding, clock_after_ms(20), &stop, &error), STATUS_TIMEOUT);
+	event_set(&stop);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, &stop, &error), STATUS_CANCELLED);
+	/* The update goes on, and nobody waits. */
+	view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
+	assert_true(activity.updating);
+	assert_int_equal(activity.waiting, 0);
+	assert_int_equal(view_progress_list(w->engine, 0, w->f->arena, list), 0);
+	assert_int_equal(view_progress_list(w->engine, 2, w->f->arena, list), 1);
+	assert_true(str_eq(list[0].db_name, w->f->db->name));
+	assert_true(str_eq(list[0].design, STR("_design/x")));
+	assert_true(list[0].started_ms > 0 && list[0].updated_ms >= list[0].started_ms);
+	assert_false(list[0].summing);
+	/* Without memory for both of its texts it is not told. */
+	for (size_t bytes = 0; bytes < 64; bytes += 8) {
+		size_t told;
+
+		little = arena_new(bytes);
+		told = view_progress_list(w->engine, 2, little, list);
+		assert_int_equal(told, arena_is_full(little) ? 0 : 1);
+		arena_free(little);
+	}
+	atomic_store(&held, false);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_OK);
+	check_all(w);
+	world_free(w);
+}
+
+/* Returns at once, as nobody waits for it. */
+static enum status
+ask(struct world *w, const struct view_functions *functions)
+{
+	struct view_target target = target_of(w);
+	struct view_error error;
+	struct err err = { 0 };
+
+	target.functions = functions;
+	return view_update(w->engine, &target, NULL, WAIT_FOREVER, NULL, w->f->arena, &error, &err);
+}
+
+static void *
+free_engine(void *engine)
+{
+	view_engine_free(engine);
+	return NULL;
+}
+
+/* An engine ends with its updates: until then nothing is begun that nobody would end. */
+static void
+nothing_is_asked_of_an_engine_that_ends(void **state)
+{
+	const struct view_functions holding = { .map = map_when_let_go,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	const struct view_engine_config config = { .store = w->f->store };
+	enum status status = STATUS_OK;
+	struct view_error error;
+	struct err err = { 0 };
+	pthread_t thread;
+
+	doc_put(w, &w->docs[0]);
+	atomic_store(&held, true);
+	assert_int_equal(ask(w, &holding), STATUS_OK);
+	assert_int_equal(pthread_create(&thread, NULL, free_engine, w->engine), 0);
+	for (unsigned turn = 0; turn < PATIENCE_MS && status == STATUS_OK; turn++) {
+		(void)usleep(1000);
+		status = ask(w, &holding);
+	}
+	assert_int_equal(status, STATUS_CANCELLED);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_CANCELLED);
+	/* Nor of a group that has no update. */
+	design_set(w, raw_pairs);
+	assert_int_equal(ask(w, &holding), STATUS_CANCELLED);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_CANCELLED);
+	atomic_store(&held, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(view_engine_new(&config, &w->engine, &err), STATUS_OK);
+	world_free(w);
+}
+
+static atomic_bool fails;
+
+static enum status
+map_or_fail(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	    struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	    struct view_error *ret_error, struct err *err)
+{
+	if (!atomic_load(&fails))
+		return views_functions.map(arg, design, docs, count, arena, sink, ret_done,
+					   ret_error, err);
+	*ret_error = (struct view_error){ STR("compilation_error"), STR("\"no function\"") };
+	return STATUS_FUNCTION;
+}
+
+static void
+a_failed_update_is_remembered_until_one_succeeds(void **state)
+{
+	const struct view_functions failing = { .map = map_or_fail,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	const uint64_t db = w->f->db->number;
+	uint8_t other[VIEW_SIGNATURE_BYTES];
+	struct view_error error;
+
+	memcpy(other, w->design.signature, sizeof(other));
+	other[0] ^= 1;
+	doc_put(w, &w->docs[0]);
+	assert_false(view_update_has_failed(w->engine, db, w->design.signature));
+	for (int round = 0; round < 2; round++) {
+		atomic_store(&fails, true);
+		assert_int_equal(update_by(w, &failing, WAIT_FOREVER, NULL, &error),
+				 STATUS_FUNCTION);
+		assert_true(str_eq(error.name, STR("compilation_error")));
+		assert_true(str_eq(error.reason, STR("\"no function\"")));
+		assert_true(view_update_has_failed(w->engine, db, w->design.signature));
+		assert_false(view_update_has_failed(w->engine, db, other));
+		assert_false(view_update_has_failed(w->engine, db + 1, w->design.signature));
+		atomic_store(&fails, false);
+		assert_int_equal(update_by(w, &failing, WAIT_FOREVER, NULL, &error), STATUS_OK);
+		/* The request is answered before the update ends. */
+		for (uint64_t end = clock_after_ms(PATIENCE_MS); clock_mono_ns() < end;) {
+			if (!view_update_has_failed(w->engine, db, w->design.signature))
+				break;
+			(void)usleep(1000);
+		}
+		assert_false(view_update_has_failed(w->engine, db, w->design.signature));
+		doc_put(w, &w->docs[1]);
+	}
+	world_free(w);
+}
+
+/* ---- Cleanup ---- */
+
+static void
+a_cleanup_keeps_what_has_a_name_and_is_live(void **state)
+{
+	struct world *w = world_new(*state);
+	uint8_t live[2][VIEW_SIGNATURE_BYTES];
+	struct view_design design;
+	struct err err = { 0 };
+	struct kv_tx *tx;
+	struct view_group group;
+	uint64_t cleared, bytes;
+
+	doc_put(w, &w->docs[0]);
+	update(w);
+	memcpy(live[0], w->design.signature, sizeof(live[0]));
+	design = w->design;
+	design_set(w, raw_pairs);
+	memcpy(live[1], w->design.signature, sizeof(live[1]));
+	update(w);
+	/* It would begin the group again. */
+	updates_end(w);
+	assert_int_equal(open_group(w), STATUS_OK);
+	for (size_t count = 2; count > 0; count--) {
+		assert_int_equal(view_cleanup(w->f->store, CATALOG_SPACE_COUCH, w->f->db->name,
+					      (const uint8_t(*)[VIEW_SIGNATURE_BYTES])live, count,
+					      &cleared, &err),
+				 STATUS_OK);
+		assert_int_equal(cleared, count < 2);
+		assert_int_equal(open_group(w), count < 2 ? STATUS_NOT_FOUND : STATUS_OK);
+	}
+	w->design = design;
+	tx = fixture_begin(w->f);
+	assert_int_equal(view_group_open(tx, w->f->db, &w->design, w->f->arena, &group, &err),
+			 STATUS_OK);
+	assert_int_equal(view_group_bytes(tx, w->f->db, &group, &bytes), STATUS_OK);
+	kv_tx_free(tx);
+	check_all(w);
+	assert_int_equal(view_cleanup(w->f->store, CATALOG_SPACE_COUCH, STR("none"), NULL, 0,
+				      &cleared, &err),
+			 STATUS_NOT_FOUND);
+	world_free(w);
+}
+
+struct stale {
+	struct world *w;
+	unsigned from, to;
+	size_t left;
+};
+
+/* Names and records of groups of designs that are no more, in front of all others. */
+static enum status
+stale_body(struct kv_tx *tx, void *arg)
+{
+	const struct stale *s = arg;
+	const struct catalog_db *db = s->w->f->db;
+	struct index_versions versions;
+
+	index_versions_read(&versions);
+	for (unsigned i = s->from; i < s->to; i++) {
+		AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+		AUTO(buf_release) struct buf value = CATALOG_KEY_INIT;
+		uint8_t signature[VIEW_SIGNATURE_BYTES] = { 0 };
+
+		signature[2] = (uint8_t)(i >> 8);
+		signature[3] = (uint8_t)i;
+		view_key_name(&key, db, signature, str_from_cstr(versions.collator));
+		tuple_put_u64(&value, STALE_NUMBER + i);
+		TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+		view_key_group(&key, db, VIEW_KEYS_GROUPS, STALE_NUMBER + i);
+		TRY(kv_set(tx, buf_str(&key), STR("")));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+left_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct stale *s = arg;
+	struct kv_pair pair;
+	enum status status;
+
+	s->left = 0;
+	view_key_kind(&lo, s->w->f->db, VIEW_KEYS_GROUPS);
+	TRY(view_prefix_end(buf_str(&lo), &hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+		s->left++;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* As many as one cleanup looks through, one less and one more: what is live stays in any case. */
+static void
+a_cleanup_of_many_groups_keeps_what_is_live(void **state)
+{
+	static const unsigned counts[] = { VIEW_GROUPS_MOST - 2, VIEW_GROUPS_MOST - 1,
+					   VIEW_GROUPS_MOST,     VIEW_GROUPS_MOST + 1,
+					   2 * VIEW_GROUPS_MOST, 2 * VIEW_GROUPS_MOST + 1 };
+	struct world *w = world_new(*state);
+	struct stale stale = { .w = w };
+	uint8_t live[1][VIEW_SIGNATURE_BYTES];
+	struct err err = { 0 };
+
+	doc_put(w, &w->docs[0]);
+	update(w);
+	memcpy(live[0], w->design.signature, sizeof(live[0]));
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		uint64_t cleared, sum = 0;
+		unsigned rounds = 0;
+
+		for (stale.from = 0; stale.from < counts[i]; stale.from = stale.to) {
+			stale.to = counts[i] - stale.from < 500 ? counts[i] : stale.from + 500;
+			assert_int_equal(kv_run(w->f->calm, stale_body, &stale, NULL, NULL),
+					 STATUS_OK);
+		}
+		do {
+			assert_int_equal(view_cleanup(w->f->store, CATALOG_SPACE_COUCH,
+						      w->f->db->name,
+						      (const uint8_t(*)[VIEW_SIGNATURE_BYTES])live,
+						      1, &cleared, &err),
+					 STATUS_OK);
+			assert_true(cleared <= VIEW_GROUPS_MOST);
+			if (open_group(w) != STATUS_OK)
+				fail_msg("a cleanup beside %u groups has cleared what is live",
+					 counts[i]);
+			sum += cleared;
+			rounds++;
+		} while (cleared);
+		assert_int_equal(sum, counts[i]);
+		assert_int_equal(rounds, 1 + (counts[i] + VIEW_GROUPS_MOST - 1) / VIEW_GROUPS_MOST);
+		assert_int_equal(kv_run_read(w->f->calm, left_body, &stale, NULL), STATUS_OK);
+		assert_int_equal(stale.left, 1);
+	}
+	check_all(w);
+	world_free(w);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_row_has_bytes_up_to_its_limits),
+		TEST(the_key_of_a_row_has_room_for_the_id),
+		TEST(a_document_has_rows_up_to_its_limit),
+		TEST(a_document_that_lacks_all_rows_is_known_again),
+		TEST(the_newest_refusals_are_remembered),
+		TEST(a_group_without_its_record_is_corrupt),
+		TEST(a_sum_without_a_result_is_corrupt),
+		TEST(each_level_has_the_sums_that_rows_draw),
+		TEST(pages_of_results_end_at_their_limit),
+		TEST(groups_that_meet_have_numbers_of_their_own),
+		TEST(two_that_begin_one_group_have_one),
+		TEST(a_request_waits_until_its_deadline_or_its_end),
+		TEST(nothing_is_asked_of_an_engine_that_ends),
+		TEST(a_failed_update_is_remembered_until_one_succeeds),
+		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),
+		TEST(a_cleanup_of_many_groups_keeps_what_is_live),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
