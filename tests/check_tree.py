@@ -475,11 +475,12 @@ def ends_of_tuples_are_not_handed_on():
 
 
 def buffers_hand_their_failure_on():
-    """What is made of a buffer without memory lacks something, and is none: buf_append_buf(), buf_dup(), buf_copy()."""
+    """What is made of a buffer without memory lacks something, and is none: buf_append_buf(), buf_set_buf(),
+    buf_dup(), buf_copy()."""
     whole = r"(?:[^,()]|\([^()]*\))+, buf_str\([^()]+\)\)"
     return [f"{path.relative_to(TOP)}: {found[0]}" for path in tracked("src/*.[ch]", "src/**/*.[ch]")
             if path.relative_to(TOP).as_posix() != "src/base/buf.h"
-            for found in re.finditer(rf"\b(?:buf_append_str|arena_dup)\({whole}", without_comments(path))]
+            for found in re.finditer(rf"\b(?:buf_append_str|buf_set|arena_dup)\({whole}", without_comments(path))]
 
 
 def pauses_are_pauses():

@@ -28,6 +28,8 @@ import tempfile
 import threading
 import time
 
+from server import CACHES
+
 DB = "attacked"
 ATT = "photo"
 ATT_BYTES = 8 * 1024 * 1024
@@ -75,7 +77,7 @@ class Server:
 
     def __init__(self, options, directory):
         config = pathlib.Path(directory, "frond.ini")
-        lines = ["[frond]"] + options.set
+        lines = ["[frond]", CACHES] + options.set
         if options.memory_bytes:
             lines.append(f"memory_bytes = {options.memory_bytes}")
         config.write_text("\n".join(lines) + "\n")

@@ -22,7 +22,9 @@ from resp import Client  # noqa: E402  a client of Redis's protocol
 
 START_SECONDS = 30
 FIRST_PORT = 20000  # of those that are tried
-LOOPS = 2  # of frond, whatever the machine has: figures of different machines stay comparable
+# Of frond, whatever the machine has: figures of different machines stay comparable.
+LOOPS = 2
+CACHES = f"cache_bytes = {40 << 20}\nrecent_bytes = {16 << 20}\n"
 
 
 TURNS = 3  # of all tests, after which each attack and each rung has run
@@ -113,7 +115,7 @@ class Frond(Server):
         self.auth = base64.b64encode(admin.encode()).decode() if admin else None
         config = pathlib.Path(directory) / "attack.ini"
         config.write_text(
-            f"[frond]\nloops = {LOOPS}\nmemory_bytes = {memory_bytes}\n"
+            f"[frond]\nloops = {LOOPS}\nmemory_bytes = {memory_bytes}\n{CACHES}"
             f"drain_timeout_ms = {drain_ms}\n")
         super().__init__([program, "serve", "--config", str(config), "--store", "embedded:store",
                           *(word for door, port in self.ports.items()

@@ -32,6 +32,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
 import unread_cql  # noqa: E402  attacks by Cassandra's protocol
 import unread_rows  # noqa: E402  attacks by the protocol for rows
+from server import CACHES  # noqa: E402
 from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
 
 MB = 1024 * 1024
@@ -47,7 +48,7 @@ class Server:
 
     def __init__(self, binary, directory, memory_bytes):
         config = pathlib.Path(directory, "frond.ini")
-        config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n"
+        config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n{CACHES}"
                           f"drain_timeout_ms = {DRAIN_SECONDS * 1000}\n")
         self.memory_bytes = memory_bytes
         self.log = pathlib.Path(directory, "log")

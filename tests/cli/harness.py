@@ -56,7 +56,7 @@ def environment(more, unguarded):
     return env
 
 
-def run(*args, cwd, stdin=None, env=None, timeout=300):
+def run(*args, cwd, stdin=None, env=None, timeout=PATIENCE_SECONDS):
     return subprocess.run(
         [FROND, *args], cwd=cwd, input=stdin, env=environment(env, "detect_leaks=0:report_globals=0"),
         capture_output=True, text=True, timeout=timeout)

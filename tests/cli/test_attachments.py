@@ -67,9 +67,10 @@ def expected(count):
 
 @test
 def memory_does_not_grow_with_the_attachment(cwd):
-    with Server(cwd, "--no-sync", env=QUIET) as server:
+    # The store's own buffers fill up first, and its caches.
+    (cwd / "ini").write_text("[frond]\ncache_bytes = 8388608\nrecent_bytes = 1048576\n")
+    with Server(cwd, "--config", "ini", "--no-sync", env=QUIET) as server:
         equal(server.request("PUT", "/db")[0], 201)
-        # The store's own buffers fill up first.
         for i in range(2):
             equal(upload(server, f"/db/warm{i}/f", BLOCKS)[0], 201)
             equal(digest_of(server, f"/db/warm{i}/f"), expected(BLOCKS))

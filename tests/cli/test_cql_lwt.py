@@ -6,7 +6,8 @@ import signal
 import socket
 import struct
 
-from cql_wire import AUTH_SUCCESS, ERROR, PREPARE, QUERY, RESULT, Connection, CqlError, error_of, rows_of
+from cql_wire import (AUTH_SUCCESS, ERROR, PREPARE, QUERY, RESULT, Connection, CqlError, error_of, rows_of,
+                      together)
 from cql_wire_server import Door
 from harness import contains, equal, main, ok, run_threads, test, until
 
@@ -52,17 +53,6 @@ class Prepared:
         if answer[3] == ERROR:
             raise CqlError(*error_of(answer, body))
         return rows_of(body)[0]
-
-
-def together(c, *frames):
-    """Sends all at once; the answers (opcode, body) in their order."""
-    c.socket.sendall(b"".join(struct.pack(">BBhBI", 4, 0, n, opcode, len(body)) + body
-                              for n, (opcode, body) in enumerate(frames)))
-    answers = {}
-    for _ in frames:
-        (_, _, stream, opcode), body = c.read()
-        answers[stream] = opcode, body
-    return [answers[n] for n in range(len(frames))]
 
 
 def ask_all(c, texts):

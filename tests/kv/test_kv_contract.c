@@ -250,6 +250,12 @@ system_keys_are_refused(void **state)
 	assert_int_equal(kv_add_write_conflict_range(tx, system, system), STATUS_INVALID);
 	assert_int_equal(kv_future_wait(kv_watch(tx, system)), STATUS_INVALID);
 	assert_ok(kv_future_wait(kv_get_range(tx, STR("\xfe"), STR("\xff"), NULL)));
+	/* The empty key is none of them, whatever lies in memory there. */
+	system.len = 0;
+	assert_ok(get_status(tx, system));
+	assert_ok(kv_future_wait(kv_get_range(tx, system, STR("t/"), NULL)));
+	assert_ok(kv_add_read_conflict_range(tx, system, STR("t/")));
+	assert_ok(kv_clear(tx, system));
 	kv_tx_free(tx);
 }
 

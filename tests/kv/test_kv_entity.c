@@ -55,6 +55,30 @@ entities_of(const struct kv_shape *shape)
 
 /* ---- Keys ---- */
 
+/* Each beginning of the key has the same entity, whatever lies in memory behind it. */
+static void
+assert_ends(const struct emb_entities *entities, struct str key)
+{
+	static const char behind[] = "\xff\0\1\2\x14\x15\x26\x27";
+	char copy[KEY_BYTES];
+
+	assert_true(key.len < sizeof(copy));
+	for (size_t len = 0; len <= key.len; len++) {
+		size_t first = SIZE_MAX;
+
+		for (size_t i = 0; i < sizeof(behind) - 1; i++) {
+			size_t found;
+
+			memset(copy, behind[i], sizeof(copy));
+			memcpy(copy, key.ptr, len);
+			found = emb_entity_len(entities, str_of(copy, len));
+			first = i ? first : found;
+			assert_int_equal(found, first);
+			assert_true(found <= len);
+		}
+	}
+}
+
 static void
 entity_is_two_numbers_a_name_and_a_version(void **state)
 {
@@ -144,6 +168,8 @@ entity_is_two_numbers_a_name_and_a_version(void **state)
 		assert_int_equal(emb_entity_len(&narrow, cases[i].key), cases[i].len);
 		assert_int_equal(emb_entity_len(&wide, cases[i].key), cases[i].len);
 		assert_int_equal(emb_entity_len(&none, cases[i].key), 0);
+		assert_ends(&narrow, cases[i].key);
+		assert_ends(&wide, cases[i].key);
 	}
 }
 

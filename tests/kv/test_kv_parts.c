@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "kv/embedded/atomic.h"
+#include "kv/embedded/filling.h"
 #include "kv/embedded/gate.h"
 #include "kv/embedded/latest.h"
 #include "kv/embedded/resolver.h"
@@ -622,12 +623,42 @@ gate_with_a_user_inside_gives_up_closing_at_the_deadline(void **state)
 	gate_fini(&gate);
 }
 
+/* ---- The filling of logs ---- */
+
+/* Any stretch of it is known for filling, and with any other byte in it for none. */
+static void
+filling_is_told_from_what_is_written(void **state)
+{
+	uint8_t page[FILL_PAGE_BYTES], again[FILL_PAGE_BYTES];
+	size_t changes = 0;
+
+	(void)state;
+	fill_make(page);
+	fill_make(again);
+	assert_memory_equal(page, again, sizeof(page));
+	assert_true(fill_is(page, 0));
+	for (size_t at = 0; at < sizeof(page); at++) {
+		assert_true(fill_is(page + at, sizeof(page) - at));
+		changes += at && page[at] != page[at - 1];
+	}
+	assert_true(changes > sizeof(page) / 2);
+	for (size_t at = 0; at < sizeof(page); at += 97) {
+		for (unsigned byte = 0; byte <= UINT8_MAX; byte++) {
+			page[at] = (uint8_t)byte;
+			assert_int_equal(fill_is(page, sizeof(page)), byte >= 5 && byte <= 8);
+			assert_true(fill_is(page, at));
+		}
+		page[at] = again[at];
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gate_keeps_users_apart_from_the_closer),
 		cmocka_unit_test(gate_with_a_user_inside_gives_up_closing_at_the_deadline),
+		cmocka_unit_test(filling_is_told_from_what_is_written),
 		cmocka_unit_test(tree_keeps_keys_in_order),
 		cmocka_unit_test(tree_refuses_a_key_twice),
 		cmocka_unit_test(latest_write_of_each_key_is_found),

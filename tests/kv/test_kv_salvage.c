@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "kv/embedded/raw.h"
+#include "kv/embedded/salvage_int.h"
 #include "kv/embedded/xxh3.h"
 
 static void
@@ -291,6 +292,37 @@ a_manifest_of_another_directory_is_not_taken(void **state)
 	remove_directory(copy);
 }
 
+/* Where nothing can be written, each table that is there is taken, and that is told. */
+static void
+a_manifest_that_cannot_be_copied_is_done_without(void **state)
+{
+	struct salvage_test *t = *state;
+	const struct kv_salvage_how how = salvage_how(t);
+	struct salvage_files files = { .how = &how };
+	struct salvage_spans losses = { 0 };
+	char scratch[2 * PATH_BYTES];
+	struct err err = { 0 };
+
+	files.arena = arena_new(ARENA_BYTES);
+	assert_non_null(files.arena);
+	files.dir = open(t->dir.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(files.dir >= 0);
+	join(scratch, sizeof(scratch), t->dir.dir, ".", "nowhere");
+	t->told = 0;
+	assert_int_equal(salvage_files_read(&files, t->dir.dir, scratch, &losses, &err), STATUS_OK);
+	assert_int_equal(losses.count, 1);
+	assert_non_null(strstr(losses.all[0].text, "cannot be read (writing "));
+	assert_non_null(strstr(losses.all[0].text, ".nowhere/MANIFEST-"));
+	assert_false(losses.all[0].has_keys);
+	assert_false(files.has_manifest);
+	assert_true(files.table_count > 0);
+	for (size_t i = 0; i < files.table_count; i++)
+		assert_true(files.tables[i].taken && !files.tables[i].listed);
+	assert_true(files.bytes == files.total && files.total > 0);
+	close(files.dir);
+	arena_free(files.arena);
+}
+
 /* Not one block of it is found, and nothing tells how many bytes of it had been data. */
 static void
 a_table_of_zeros_is_told_of(void **state)
@@ -352,6 +384,7 @@ main(void)
 		cmocka_unit_test(files_that_are_gone_are_told_of),
 		cmocka_unit_test(a_table_that_was_replaced_is_not_taken),
 		cmocka_unit_test(a_manifest_of_another_directory_is_not_taken),
+		cmocka_unit_test(a_manifest_that_cannot_be_copied_is_done_without),
 		cmocka_unit_test(a_table_of_zeros_is_told_of),
 		cmocka_unit_test(places_that_cannot_be_are_refused),
 	};

@@ -1,9 +1,11 @@
 /* Standbys of the embedded engine: copies, the log, promoting; records that are cut or changed. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +23,9 @@ enum {
 	ANSWER_BYTES = 64 * 1024,
 	ROOM = 64 * 1024 * 1024,
 	PAUSE_US = 50 * 1000,
+	KEYS_TXS = 4,
+	KEYS_MANY = 1300,
+	KEY_BYTES = 9000,
 };
 
 struct pair_of_stores {
@@ -143,6 +148,8 @@ copy_all(struct pair_of_stores *p)
 	struct kv_log_copy *from;
 	struct kv_store *to;
 	bool done = false;
+	struct str record;
+	uint64_t version;
 
 	kv_close(p->standby);
 	p->standby = NULL;
@@ -151,9 +158,6 @@ copy_all(struct pair_of_stores *p)
 	write_some(p, 3);
 	assert_int_equal(kv_log_copy_make(p->standby_url, &fixture_shape, &to, &p->err), STATUS_OK);
 	for (;;) {
-		struct str record;
-		uint64_t version;
-
 		buf_clear(&p->records);
 		assert_int_equal(kv_log_copy_next(from, ANSWER_BYTES, &p->records, &done, &p->err),
 				 STATUS_OK);
@@ -164,6 +168,12 @@ copy_all(struct pair_of_stores *p)
 		assert_int_equal(version, 0);
 		assert_int_equal(kv_log_copy_load(to, record, &p->err), STATUS_OK);
 	}
+	/* The record that ends it is empty. */
+	buf_clear(&p->records);
+	kv_log_copy_put_end(from, &p->records);
+	assert_int_equal(kv_log_record(buf_str(&p->records), &version, &record, &p->err),
+			 STATUS_OK);
+	assert_true(version > 0 && record.len == 0);
 	kv_log_copy_end(from);
 	assert_int_equal(kv_log_copy_place(to, p->standby_url, &p->err), STATUS_OK);
 	standby_open(p);
@@ -363,6 +373,252 @@ a_standby_is_written_to_when_it_is_promoted(void **state)
 	assert_int_equal(
 		kv_open(p->standby_url, &(struct kv_options){ .follows = true }, &store, &p->err),
 		STATUS_INVALID);
+}
+
+/* ---- The keys of the log ---- */
+
+/* What a commit has changed, in any order: "k001 k002-k005". */
+struct told_keys {
+	struct pair_of_stores *p;
+	uint64_t after;
+	uint64_t versions[KEYS_TXS];
+	struct buf said;
+	size_t count;
+	size_t most; /* after which the reading is ended */
+};
+
+static enum status
+note_key(void *arg, const struct kv_log_key *key)
+{
+	struct told_keys *t = arg;
+
+	assert_true(key->version > t->after);
+	assert_true(key->time_ms > 0);
+	if (t->count++ == t->most)
+		return STATUS_CANCELLED;
+	if (!str_starts_with(key->key, STR("k")))
+		return STATUS_OK;
+	for (size_t i = 0; i < KEYS_TXS; i++)
+		if (t->versions[i] == key->version)
+			buf_printf(&t->said, "%zu:", i);
+	buf_append_str(&t->said, key->key);
+	if (key->end.ptr) {
+		buf_append_byte(&t->said, '-');
+		buf_append_str(&t->said, key->end);
+	}
+	buf_append_byte(&t->said, ' ');
+	return STATUS_OK;
+}
+
+static const char *
+keys_behind(struct told_keys *t, uint64_t after)
+{
+	t->after = after;
+	t->count = 0;
+	buf_clear(&t->said);
+	assert_int_equal(kv_log_keys(t->p->first, after, note_key, t, &t->p->err), STATUS_OK);
+	buf_append_byte(&t->said, 0);
+	return t->said.ptr;
+}
+
+/* Keys of more bytes than are cleared one by one. */
+static void
+put_many(struct kv_store *store)
+{
+	char *key = malloc(KEY_BYTES);
+	struct kv_tx *tx = NULL;
+
+	assert_non_null(key);
+	memset(key, 'x', KEY_BYTES);
+	memcpy(key, "k7", 2);
+	for (int i = 0; i < KEYS_MANY; i++) {
+		if (!tx)
+			tx = begin(store);
+		(void)snprintf(key + 2, 6, "%05d", i);
+		key[7] = 'x';
+		assert_ok(kv_set(tx, str_of(key, KEY_BYTES), STR("")));
+		if (i % 200 == 0 || i + 1 == KEYS_MANY) {
+			commit(tx);
+			tx = NULL;
+		}
+	}
+	free(key);
+}
+
+static void
+write_keys(struct told_keys *t, size_t n)
+{
+	struct kv_tx *tx = begin(t->p->first);
+
+	switch (n) {
+	case 0:
+		put(tx, "k1", "1");
+		put(tx, "k2", "2");
+		break;
+	case 1:
+		assert_ok(kv_clear(tx, STR("k1")));
+		assert_ok(kv_atomic(tx, KV_ADD, STR("k3"), STR("\1")));
+		break;
+	case 2:
+		/* Few keys one by one, and a range of many. */
+		assert_ok(kv_clear_range(tx, STR("k2"), STR("k4")));
+		assert_ok(kv_clear_range(tx, STR("k7"), STR("k8")));
+		put(tx, "k5", "5");
+		break;
+	default:
+		put(tx, "k6", "6");
+		break;
+	}
+	assert_ok(kv_future_wait(kv_commit(tx)));
+	assert_ok(kv_committed_version(tx, &t->versions[n]));
+	kv_tx_free(tx);
+}
+
+static void
+the_log_tells_each_key_that_was_written(void **state)
+{
+	struct pair_of_stores *p = *state;
+	struct told_keys t = { .p = p, .said = BUF_INIT(ROOM), .most = SIZE_MAX };
+	uint64_t before;
+
+	put_many(p->first);
+	before = kv_log_published(p->first);
+	for (size_t i = 0; i < KEYS_TXS; i++)
+		write_keys(&t, i);
+	assert_string_equal(keys_behind(&t, before),
+			    "0:k1 0:k2 1:k1 1:k3 2:k7-k8 2:k2 2:k3 2:k5 3:k6 ");
+	assert_string_equal(keys_behind(&t, t.versions[0]),
+			    "1:k1 1:k3 2:k7-k8 2:k2 2:k3 2:k5 3:k6 ");
+	assert_string_equal(keys_behind(&t, t.versions[2]), "3:k6 ");
+	assert_string_equal(keys_behind(&t, kv_log_published(p->first)), "");
+	/* Who is told may end it. */
+	t.after = before;
+	for (t.most = 0; t.most < 3; t.most++) {
+		t.count = 0;
+		assert_int_equal(kv_log_keys(p->first, before, note_key, &t, &p->err),
+				 STATUS_CANCELLED);
+		assert_int_equal(t.count, t.most + 1);
+	}
+	/* Not so of a log that has been cut short. */
+	t.most = SIZE_MAX;
+	kv_close(p->first);
+	first_open(p, 1);
+	write_some(p, 3);
+	assert_int_equal(kv_compact(p->first, &p->err), STATUS_OK);
+	kv_log_prune(p->first);
+	write_some(p, 1);
+	assert_int_equal(kv_log_keys(p->first, before, note_key, &t, &p->err), STATUS_NOT_FOUND);
+	buf_release(&t.said);
+}
+
+/* ---- What is refused ---- */
+
+static enum status
+read_as(struct pair_of_stores *p, struct str name)
+{
+	buf_clear(&p->records);
+	return kv_log_read(p->first, name, kv_log_published(p->first), ANSWER_BYTES, &p->records,
+			   &p->err);
+}
+
+static void
+names_of_standbys_have_their_limits(void **state)
+{
+	static const char name[KV_LOG_NAME_BYTES + 1] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	struct pair_of_stores *p = *state;
+
+	assert_int_equal(read_as(p, STR("")), STATUS_INVALID);
+	assert_int_equal(read_as(p, str_of(name, 1)), STATUS_OK);
+	assert_int_equal(read_as(p, str_of(name, KV_LOG_NAME_BYTES)), STATUS_OK);
+	assert_int_equal(read_as(p, str_of(name, KV_LOG_NAME_BYTES + 1)), STATUS_INVALID);
+	assert_int_equal(read_as(p, str_of("a\0b", 3)), STATUS_INVALID);
+	/* However many there are: the one that has been away for longest makes room. */
+	for (int i = 0; i <= 2 * KV_LOG_FOLLOWERS; i++) {
+		char one[16];
+
+		(void)snprintf(one, sizeof(one), "s%d", i);
+		assert_int_equal(read_as(p, str_from_cstr(one)), STATUS_OK);
+	}
+}
+
+static void
+a_store_without_a_log_gives_none(void **state)
+{
+	struct pair_of_stores *p = *state;
+	struct kv_log_position position;
+	struct kv_log_copy *copy;
+	struct kv_store *store;
+
+	write_some(p, 1);
+	kv_close(p->first);
+	p->first = NULL;
+	store = fixture_open(p->standby_url, (struct kv_options){ .create = true });
+	assert_int_equal(kv_log_read(store, STR("one"), 0, ANSWER_BYTES, &p->records, &p->err),
+			 STATUS_FORBIDDEN);
+	assert_int_equal(kv_log_copy_begin(store, &copy, &p->err), STATUS_FORBIDDEN);
+	kv_log_prune(store);
+	assert_int_equal(kv_log_position(store, &position, &p->err), STATUS_OK);
+	assert_false(position.follows || position.replaced || position.promotes);
+	assert_int_equal(kv_log_promote_begin(store, &p->err), STATUS_INVALID);
+	kv_close(store);
+	first_open(p, LOG_BYTES);
+}
+
+static void
+places_of_copies_are_directories(void **state)
+{
+	struct pair_of_stores *p = *state;
+	char url[PATH_MAX + 32];
+	struct kv_store *copy;
+
+	assert_int_equal(kv_log_copy_make("fdb:x", &fixture_shape, &copy, &p->err),
+			 STATUS_UNSUPPORTED);
+	assert_int_equal(kv_log_copy_make("embedded:", &fixture_shape, &copy, &p->err),
+			 STATUS_UNSUPPORTED);
+	memset(url, 'x', sizeof(url));
+	memcpy(url, "embedded:/", 10);
+	url[sizeof(url) - 1] = 0;
+	assert_int_equal(kv_log_copy_make(url, &fixture_shape, &copy, &p->err), STATUS_INVALID);
+	/* With slashes at its end it is the same place. */
+	(void)snprintf(url, sizeof(url), "%s//", p->standby_url);
+	assert_int_equal(kv_log_copy_make(url, &fixture_shape, &copy, &p->err), STATUS_OK);
+	kv_close(copy);
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
+	assert_same(p);
+}
+
+/* ---- A store whose standby has taken its place ---- */
+
+static void
+a_store_that_was_replaced_is_only_read(void **state)
+{
+	struct pair_of_stores *p = *state;
+	struct kv_log_position position;
+	struct kv_store *store;
+
+	write_some(p, 3);
+	assert_int_equal(kv_log_replaced(p->first, &p->err), STATUS_OK);
+	assert_int_equal(kv_log_position(p->first, &position, &p->err), STATUS_OK);
+	assert_true(position.replaced && position.follows && !position.promotes);
+	kv_close(p->first);
+	p->first = NULL;
+	assert_int_equal(kv_open(p->first_url, &(struct kv_options){ 0 }, &store, &p->err),
+			 STATUS_FORBIDDEN);
+	assert_non_null(strstr(p->err.text, "has taken its place"));
+	p->first = fixture_open(p->first_url, (struct kv_options){ .read_only = true });
+	assert_int_equal(kv_log_position(p->first, &position, &p->err), STATUS_OK);
+	assert_true(position.replaced);
+	kv_close(p->first);
+	p->first = fixture_open(p->first_url, (struct kv_options){ .follows = true });
+	assert_int_equal(kv_log_promote_begin(p->first, &p->err), STATUS_OK);
+	assert_int_equal(kv_log_position(p->first, &position, &p->err), STATUS_OK);
+	assert_true(position.promotes && !position.replaced);
+	assert_int_equal(kv_log_promote_end(p->first, &p->err), STATUS_OK);
+	kv_close(p->first);
+	first_open(p, LOG_BYTES);
+	write_some(p, 1);
 }
 
 /* ---- Readers of a standby ---- */
@@ -592,6 +848,11 @@ main(void)
 		STANDBY_TEST(records_that_are_cut_or_changed_are_refused),
 		STANDBY_TEST(a_log_that_was_cut_short_asks_for_a_new_copy),
 		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
+		STANDBY_TEST(the_log_tells_each_key_that_was_written),
+		STANDBY_TEST(names_of_standbys_have_their_limits),
+		STANDBY_TEST(a_store_without_a_log_gives_none),
+		STANDBY_TEST(places_of_copies_are_directories),
+		STANDBY_TEST(a_store_that_was_replaced_is_only_read),
 		STANDBY_TEST(readers_see_whole_transactions_while_a_standby_follows),
 		STANDBY_TEST(a_standby_takes_no_commit_and_completes_watches),
 		STANDBY_TEST(a_standby_is_told_to_be_behind_since_it_had_all),

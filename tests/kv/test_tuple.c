@@ -876,6 +876,36 @@ tuples_are_drawn_as_people_write_them(void **state)
 }
 
 static void
+each_byte_of_ascii_is_drawn_as_it_is_or_escaped(void **state)
+{
+	struct buf b = BUF_INIT(MAX_BYTES);
+	struct buf drawn = BUF_INIT(MAX_BYTES);
+	struct buf expected = BUF_INIT(MAX_BYTES);
+
+	(void)state;
+	for (unsigned c = 0; c < 0x80; c++) {
+		const char text[] = { 'a', (char)c, 'z' };
+
+		buf_clear(&b);
+		buf_clear(&drawn);
+		buf_clear(&expected);
+		tuple_put_str(&b, str_of(text, sizeof(text)));
+		tuple_draw(buf_str(&b), &drawn);
+		if (c == '\n')
+			buf_append_cstr(&expected, "(\"a\\nz\")");
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(&expected, "(\"a\\x%02xz\")", c);
+		else
+			buf_printf(&expected, "(\"a%s%cz\")", c == '"' || c == '\\' ? "\\" : "",
+				   (int)c);
+		assert_bytes(&drawn, buf_str(&expected));
+	}
+	buf_release(&b);
+	buf_release(&drawn);
+	buf_release(&expected);
+}
+
+static void
 bytes_that_are_no_tuple_are_drawn_escaped(void **state)
 {
 	(void)state;
@@ -925,6 +955,7 @@ main(void)
 		cmocka_unit_test(integers_longer_than_255_bytes_fail_the_buffer),
 		cmocka_unit_test(prefix_end_is_the_first_key_behind_the_prefix),
 		cmocka_unit_test(tuples_are_drawn_as_people_write_them),
+		cmocka_unit_test(each_byte_of_ascii_is_drawn_as_it_is_or_escaped),
 		cmocka_unit_test(bytes_that_are_no_tuple_are_drawn_escaped),
 		cmocka_unit_test(memory_shortage_is_remembered_by_the_buffer),
 	};

@@ -56,6 +56,8 @@ def reasons_of(text):
             continue
         if len(lines) < 4 or not (lines[1].startswith("- ") and lines[2].startswith("+ ")):
             raise ValueError(f"not a reason: {lines[0]}")
+        if any(line.startswith("src/") for line in lines[1:]):
+            raise ValueError(f"two reasons without a line between them: {lines[0]}")
         path, function = lines[0].split()
         found[path, function, lines[1][2:], lines[2][2:]] = " ".join(lines[3:])
     return found

@@ -130,6 +130,12 @@ def a_reason_is_of_one_change():
     there = lexer.changes_of("src/a.c", "int\nf(int a)\n{\n\tif (a < b)\n\t\treturn 1;\n}\n")
     assert not run.stale_reasons(reasons, there)
     assert run.stale_reasons(reasons, lexer.changes_of("src/a.c", SOURCE))
+    try:
+        run.reasons_of(REASON + REASON[REASON.index("src/"):])
+    except ValueError as error:
+        assert "two reasons" in str(error), error
+    else:
+        raise AssertionError("the second one was taken for words of the first")
 
 
 def reasons_are_of_lines_that_are_there():
