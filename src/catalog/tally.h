@@ -50,13 +50,21 @@ void catalog_tallies_free(struct catalog_tallies *tallies);
 MUST_USE enum status catalog_tallies_tend(struct catalog_tallies *tallies, struct kv_store *store,
 					  bool now, bool *ret_more, struct err *err);
 
+/* How large ranges are. */
+struct catalog_tally_sizes {
+	uint64_t keys; /* of a new range of a small database */
+	/* A range is cut when it has more than so many times the keys of a new one; at least 2. */
+	unsigned cut;
+};
+
 /*
- * Does the same for one database and renews the guide of its description. `range_keys` is how many
- * keys a range should have in a small database; 0 stands for the default. Returns STATUS_NOT_FOUND
- * if the database is gone or moving, STATUS_CORRUPT if the counters are wrong.
+ * Does the same for one database and renews the guide of its description. `sizes` is NULL for the
+ * usual ones. Returns STATUS_NOT_FOUND if the database is gone or moving, STATUS_CORRUPT if the
+ * counters are wrong.
  */
 MUST_USE enum status catalog_tally_tend(struct kv_store *store, const struct catalog_db *db,
-					uint64_t range_keys, bool *ret_more, struct err *err);
+					const struct catalog_tally_sizes *sizes, bool *ret_more,
+					struct err *err);
 
 /* ---- Counting ---- */
 

@@ -29,7 +29,7 @@ struct tend_list {
 struct tend {
 	const struct catalog_db *db;
 	size_t list;
-	uint64_t least; /* keys of a range in a small database */
+	struct catalog_tally_sizes sizes;
 	struct err *err;
 	struct tend_list lists[CATALOG_TALLY_LISTS];
 	struct arena *scratch; /* of steps that do not read all ranges */
@@ -38,7 +38,8 @@ struct tend {
 	struct catalog_ranges all;
 	struct catalog_range alone; /* the bounds of the region that a step folds by itself */
 	bool exact;                 /* all keys of the region are counted */
-	uint64_t wanted;            /* keys of a range */
+	uint64_t wanted;            /* keys of a new range */
+	uint64_t most;              /* a range that has more is cut */
 	unsigned attempt;
 	/* this call has opened a new last range; writers may still use the old one */
 	bool opened;
@@ -154,7 +155,7 @@ tend_open_last(struct tend *t)
 	for (size_t i = 0; i < t->all.count; i++)
 		if (str_eq(t->all.ranges[i].hi, CATALOG_TALLY_END))
 			last = &t->all.ranges[i];
-	if (!last || t->opened || last->count <= (int64_t)(2 * t->wanted))
+	if (!last || t->opened || last->count <= (int64_t)t->most)
 		return STATUS_OK;
 	TRY(end_find(t, &end));
 	if (!end.ptr || str_cmp(end, last->lo) <= 0)
@@ -195,7 +196,7 @@ needs_fold(const struct tend *t, const struct region *r)
 {
 	if (t->opened && str_eq(r->hi, CATALOG_TALLY_END))
 		return false;
-	return r->count > 1 || r->ranges[0].count > (int64_t)(2 * t->wanted);
+	return r->count > 1 || r->ranges[0].count > (int64_t)t->most;
 }
 
 static int
@@ -378,8 +379,8 @@ region_cut(struct tend *t, const struct region *r)
 	struct str *bounds;
 	size_t count;
 
-	if (left < 2 * t->wanted)
-		left = 2 * t->wanted;
+	if (left < t->most)
+		left = t->most;
 	t->pieces = NULL;
 	t->pieces_count = t->pieces_cap = 0;
 	TRY(bounds_of(t, r, &bounds, &count));
@@ -646,9 +647,10 @@ tend_step_body(struct kv_tx *tx, void *arg)
 	l->current = false;
 	TRY(tend_begin(t, tx, l->arena));
 	TRY(catalog_ranges_read(tx, t->db, t->list, t->arena, &t->all));
-	t->wanted = square_root(t->all.total);
-	if (t->wanted < t->least)
-		t->wanted = t->least;
+	t->wanted = 2 * square_root(t->all.total) / t->sizes.cut;
+	if (t->wanted < t->sizes.keys)
+		t->wanted = t->sizes.keys;
+	t->most = t->wanted * t->sizes.cut;
 	/*
 	 * A database that is older than counters by range has counts that are in no range. They go
 	 * to one range of all keys.
@@ -785,11 +787,12 @@ tend_release(struct tend *t)
  */
 static enum status
 tend_db(struct kv_store *store, const struct catalog_db *db, struct catalog_tally *tally,
-	uint64_t range_keys, bool *ret_more, struct err *err)
+	const struct catalog_tally_sizes *sizes, bool *ret_more, struct err *err)
 {
+	static const struct catalog_tally_sizes usual = { CATALOG_TALLY_KEYS, CATALOG_TALLY_CUT };
 	struct tend t = {
 		.db = db,
-		.least = range_keys ? range_keys : CATALOG_TALLY_KEYS,
+		.sizes = sizes ? *sizes : usual,
 		.err = err,
 		.key = CATALOG_KEY_INIT,
 	};
@@ -817,7 +820,7 @@ static bool
 tally_is_due(struct catalog_tally *tally, bool all)
 {
 	uint64_t noted = atomic_load_explicit(&tally->noted, memory_order_relaxed);
-	uint64_t least = CATALOG_TALLY_KEYS;
+	uint64_t least = 2 * CATALOG_TALLY_KEYS;
 	uint64_t counters = 0;
 	/* What is left are mostly ranges in which writers are still busy. */
 	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
@@ -846,7 +849,7 @@ tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_mo
 	atomic_store(&tally->queued, false);
 	atomic_store_explicit(&tally->noted, 0, memory_order_relaxed);
 	tally->more = false;
-	status = tend_db(store, &tally->db, tally, 0, &tally->more, err);
+	status = tend_db(store, &tally->db, tally, NULL, &tally->more, err);
 	tally->tended_ns = clock_mono_ns();
 	if (status == STATUS_NOT_FOUND) /* the database was deleted meanwhile */
 		return STATUS_OK;
@@ -889,14 +892,14 @@ catalog_tallies_tend(struct catalog_tallies *all, struct kv_store *store, bool n
 }
 
 enum status
-catalog_tally_tend(struct kv_store *store, const struct catalog_db *db, uint64_t range_keys,
-		   bool *ret_more, struct err *err)
+catalog_tally_tend(struct kv_store *store, const struct catalog_db *db,
+		   const struct catalog_tally_sizes *sizes, bool *ret_more, struct err *err)
 {
 	enum status status;
 
 	if (db->tally)
 		atomic_fetch_add_explicit(&db->tally->tending, 1, memory_order_relaxed);
-	status = tend_db(store, db, db->tally, range_keys, ret_more, err);
+	status = tend_db(store, db, db->tally, sizes, ret_more, err);
 	if (db->tally)
 		atomic_fetch_sub_explicit(&db->tally->tending, 1, memory_order_relaxed);
 	return status;

@@ -460,7 +460,7 @@ its_counters_are_split_and_counted_by(void **state)
 	for (f->first = 0; f->first < MANY_KEYS; f->first += f->keys)
 		run(f, fill_tiny);
 	for (int i = 0; i < 20 && more; i++)
-		assert_int_equal(catalog_tally_tend(f->store, f->db, 0, &more, NULL), STATUS_OK);
+		assert_int_equal(catalog_tally_tend(f->store, f->db, NULL, &more, NULL), STATUS_OK);
 	assert_false(more);
 	tx = begin(f);
 	for (size_t at = 0; at <= MANY_KEYS; at += 750) {

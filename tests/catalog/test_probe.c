@@ -35,6 +35,8 @@ enum {
 	KEPT_UNTIL_MS = 5000,
 };
 
+static const struct catalog_tally_sizes sizes = { RANGE_KEYS, 2 };
+
 #define TINY ((enum catalog_space)TINY_SPACE)
 
 struct world {
@@ -573,7 +575,7 @@ tend(struct probe *p)
 	bool more = false;
 
 	probe_begin(p);
-	TRY(catalog_tally_tend(p->store, w->db, RANGE_KEYS, &more, &p->err));
+	TRY(catalog_tally_tend(p->store, w->db, &sizes, &more, &p->err));
 	say_number(p, more);
 	return STATUS_OK;
 }
@@ -987,7 +989,7 @@ setup(void **state)
 	must_run(w, create_body);
 	must_run(w, fill_body);
 	for (int i = 0; more && i < TENDS; i++)
-		assert_int_equal(catalog_tally_tend(w->store, w->db, RANGE_KEYS, &more, NULL),
+		assert_int_equal(catalog_tally_tend(w->store, w->db, &sizes, &more, NULL),
 				 STATUS_OK);
 	catalog_db_unref(w->db);
 	must_run(w, reopen_body);

@@ -25,10 +25,12 @@
 #include "tiny.h"
 
 enum {
-	FEW = 4, /* keys of a range in a small database */
+	FEW = 4, /* keys of a new range in a small database */
 	ARENA_BYTES = 16 * 1024 * 1024,
 	TEXT_BYTES = 8192,
 };
+
+static const struct catalog_tally_sizes few = { FEW, 2 };
 
 #define LETTER "\2" /* with which a string in a tuple begins */
 
@@ -267,7 +269,7 @@ tend(struct fixture *f)
 	struct err err = { 0 };
 	bool more;
 
-	if (catalog_tally_tend(f->store, f->db, FEW, &more, &err) != STATUS_OK)
+	if (catalog_tally_tend(f->store, f->db, &few, &more, &err) != STATUS_OK)
 		fail_msg("%s", err.text);
 	return more;
 }
@@ -574,6 +576,44 @@ ranges_end_where_a_bound_is_not_too_long(void **state)
 	}
 }
 
+static enum status
+many_keys_body(struct kv_tx *tx, void *arg)
+{
+	struct fixture *f = arg;
+	char id[16];
+
+	for (int i = 0; i < f->change; i++) {
+		int n = snprintf(id, sizeof(id), "%04d", i);
+
+		TRY(key_write(tx, f, str_of(id, (size_t)n)));
+	}
+	return total_add(tx, f, f->change);
+}
+
+/* Of the usual sizes: as many as four new ones have stay together. */
+static void
+a_range_is_cut_above_four_times_a_new_one(void **state)
+{
+	enum {
+		MOST = CATALOG_TALLY_CUT * CATALOG_TALLY_KEYS,
+	};
+	struct fixture *f = *state;
+	char name[16], ranges[32];
+
+	for (int more = 0; more < 2; more++) {
+		bool left;
+
+		snprintf(name, sizeof(name), "%d", more);
+		snprintf(ranges, sizeof(ranges), "-z:%d z-:0", MOST + more);
+		make(f, name, "", ranges);
+		f->change = MOST + more;
+		run(f, many_keys_body);
+		assert_int_equal(catalog_tally_tend(f->store, f->db, NULL, &left, NULL), STATUS_OK);
+		assert_ranges(f, more ? "-02:200 02-04:200 04-06:200 06-08:200 08-z:225 z-:0"
+				      : "-z:1024 z-:0");
+	}
+}
+
 /* ---- What is read of ranges ---- */
 
 typedef enum status read_fn(struct kv_tx *tx, struct fixture *f, struct buf *said);
@@ -827,7 +867,7 @@ a_database_is_tended_after_a_time_or_many_changes(void **state)
 	now_ms++;
 	assert_true(is_tended(f, false));
 	/* The changes. */
-	catalog_tally_note(f->db, CATALOG_TALLY_KEYS - 1);
+	catalog_tally_note(f->db, 2 * CATALOG_TALLY_KEYS - 1);
 	assert_false(is_tended(f, false));
 	catalog_tally_note(f->db, 1);
 	assert_int_equal(f->tallies->queued, 1);
@@ -962,6 +1002,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(ranges_are_split_and_merged_to_the_key),
 		CASE(a_writer_who_comes_between_loses_no_key),
+		CASE(a_range_is_cut_above_four_times_a_new_one),
 		CASE(ranges_end_where_a_bound_is_not_too_long),
 		CASE(parts_and_stretches_are_told_by_ranges),
 		CASE(places_are_counted_by_ranges_and_within_them_by_keys),

@@ -477,7 +477,8 @@ op_tend(struct between_world *w, const struct between_op *op, struct buf *said)
 
 	(void)op;
 	(void)said;
-	status = catalog_tally_tend(w->f->store, w->f->db, OP_TINY, &more, NULL);
+	status = catalog_tally_tend(w->f->store, w->f->db,
+				    &(const struct catalog_tally_sizes){ OP_TINY, 2 }, &more, NULL);
 	assert_int_equal(status, STATUS_OK);
 }
 

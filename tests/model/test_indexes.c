@@ -906,6 +906,7 @@ large_ranges_are_estimated_without_reading(void **state)
 		RANGE_KEYS = 16,
 		BATCH = 500,
 	};
+	static const struct catalog_tally_sizes sizes = { RANGE_KEYS, 2 };
 	struct fixture *f = *state;
 	struct index_work w = { .arena = f->arena };
 	struct rev_edit *edits = arena_alloc(f->arena, BATCH * sizeof(*edits));
@@ -926,7 +927,7 @@ large_ranges_are_estimated_without_reading(void **state)
 		fixture_write(f, edits, BATCH, results);
 	}
 	while (more)
-		assert_int_equal(catalog_tally_tend(f->calm, f->db, RANGE_KEYS, &more, NULL),
+		assert_int_equal(catalog_tally_tend(f->calm, f->db, &sizes, &more, NULL),
 				 STATUS_OK);
 	assert_int_equal(leaf_parse(STR("500"), f->arena, &low, NULL), STATUS_OK);
 	assert_int_equal(leaf_parse(STR("1500"), f->arena, &high, NULL), STATUS_OK);

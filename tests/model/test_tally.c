@@ -17,7 +17,7 @@
 
 enum {
 	PLACES = 30, /* that are compared, and a few more */
-	TINY = 4,    /* keys of a range */
+	TINY = 4,    /* keys of a new range */
 	DOCS = 150,  /* ids of the random workload */
 	STEPS = 250,
 	GUIDES = 3, /* descriptions of different age, that edits are made through */
@@ -28,6 +28,8 @@ enum {
 	MANY = 8000,
 	BATCH = 500,
 };
+
+static const struct catalog_tally_sizes tiny = { TINY, 2 };
 
 /* The counters of a list. */
 static size_t
@@ -54,11 +56,11 @@ ranges_of(struct fixture *f, enum rev_subspace space)
 }
 
 static bool
-tend(struct fixture *f, uint64_t range_keys)
+tend(struct fixture *f, const struct catalog_tally_sizes *sizes)
 {
 	struct err err = { 0 };
 	bool more;
-	enum status status = catalog_tally_tend(f->store, f->db, range_keys, &more, &err);
+	enum status status = catalog_tally_tend(f->store, f->db, sizes, &more, &err);
 
 	if (status != STATUS_OK)
 		fail_msg("catalog_tally_tend: %s %s", status_name(status), err.text);
@@ -66,9 +68,9 @@ tend(struct fixture *f, uint64_t range_keys)
 }
 
 static void
-tend_all(struct fixture *f, uint64_t range_keys)
+tend_all(struct fixture *f, const struct catalog_tally_sizes *sizes)
 {
-	for (int i = 0; tend(f, range_keys); i++)
+	for (int i = 0; tend(f, sizes); i++)
 		assert_true(i < 1000);
 }
 
@@ -254,14 +256,14 @@ any_writer_counts_right_whatever_ranges_it_knows(void **state)
 		if (below(&w, 3) == 0)
 			change_guide(&w);
 		if (below(&w, 3) == 0)
-			(void)tend(f, TINY);
+			(void)tend(f, &tiny);
 		if (step % 20 == 0)
 			compare_all(f);
 	}
 	assert_true(ranges_of(f, REV_SUBSPACE_CHANGES) > 3);
 	fixture_check(f);
 	fixture_reopen(f);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	compare_all(f);
 	fixture_check(f);
 	for (size_t i = 0; i < GUIDES; i++)
@@ -338,7 +340,7 @@ race_tend(void *arg)
 		struct err err = { 0 };
 		bool more;
 
-		if (catalog_tally_tend(r->f->store, r->db, TINY, &more, &err) != STATUS_OK)
+		if (catalog_tally_tend(r->f->store, r->db, &tiny, &more, &err) != STATUS_OK)
 			r->failed = arena_printf(r->arena, "tending: %s", err.text).ptr;
 	}
 	return NULL;
@@ -384,7 +386,7 @@ writers_and_tenders_at_once_leave_counts_right(void **state)
 	}
 	fixture_check(f);
 	compare_all(f);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	fixture_check(f);
 	compare_all(f);
 }
@@ -415,9 +417,9 @@ put_many(struct fixture *f, enum order order)
 		}
 		fixture_write(f, edits, BATCH, results);
 		arena_reset(f->arena, mark);
-		(void)tend(f, 0);
+		(void)tend(f, NULL);
 	}
-	tend_all(f, 0);
+	tend_all(f, NULL);
 }
 
 static uint64_t
@@ -450,7 +452,7 @@ cost_of_pending(struct fixture *f, struct catalog_seq since, uint64_t want)
 	return cost;
 }
 
-/* A range has 512 to 1,024 keys here, so that there are at most 40 of them. */
+/* A new range has half to one and a half times 256 keys here; one with more than 1,024 is cut. */
 static void
 check_costs(struct fixture *f, enum order order)
 {
@@ -463,8 +465,8 @@ check_costs(struct fixture *f, enum order order)
 	const char *rev;
 
 	put_many(f, order);
-	assert_in_range(ranges_of(f, REV_SUBSPACE_ALL_DOCS), MANY / 1024, MANY / 512 + 3);
-	assert_in_range(ranges_of(f, REV_SUBSPACE_CHANGES), MANY / 1024, MANY / 512 + 3);
+	assert_in_range(ranges_of(f, REV_SUBSPACE_ALL_DOCS), MANY / 1024, MANY / 128);
+	assert_in_range(ranges_of(f, REV_SUBSPACE_CHANGES), MANY / 1024, MANY / 128);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		assert_true(cost_of_offset(f, places[i], false) <= 1024 + 64);
 		assert_true(cost_of_offset(f, places[i], true) <= 1024 + 64);
@@ -530,7 +532,7 @@ keys_between_ids_are_estimated_without_reading(void **state)
 {
 	enum {
 		IDS = 3000,
-		OFF = 110, /* a range has the root of that many keys, or up to twice as many */
+		OFF = 110, /* a range has half the root of that many keys to four times as many */
 	};
 	struct fixture *f = *state;
 	struct rev_edit *edits = arena_zalloc(f->arena, IDS * sizeof(*edits));
@@ -543,7 +545,7 @@ keys_between_ids_are_estimated_without_reading(void **state)
 		edits[i] = fixture_edit(f, arena_printf(f->arena, "d%04zu", i).ptr, NULL, "{}");
 	for (size_t i = 0; i < IDS; i += BATCH)
 		fixture_write(f, &edits[i], BATCH, results);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	for (size_t from = 0; from < IDS; from += 97) {
 		assert_in_range(estimate_of(f, from, from), 1, OFF);
 		for (size_t to = from + 3 * OFF; to < IDS; to += 429)
@@ -561,13 +563,13 @@ nothing_is_left_of_ranges_whose_documents_have_gone(void **state)
 
 	for (size_t i = 0; i < 300; i++)
 		revs[i] = fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	assert_true(ranges_of(f, REV_SUBSPACE_ALL_DOCS) >= 8);
 	for (size_t i = 0; i < 300; i++)
 		fixture_delete(f, arena_printf(f->arena, "d%03zu", i).ptr, revs[i]);
 	compare_all(f);
 	fixture_check(f);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	assert_in_range(ranges_of(f, REV_SUBSPACE_ALL_DOCS), 1, 2);
 	compare_all(f);
 	fixture_check(f);
@@ -581,7 +583,7 @@ document_that_is_edited_again_and_again_makes_no_ranges(void **state)
 
 	for (int i = 0; i < 100; i++) {
 		rev = fixture_put(f, "a", rev, arena_printf(f->arena, "{\"n\":%d}", i).ptr);
-		tend_all(f, TINY);
+		tend_all(f, &tiny);
 	}
 	assert_int_equal(ranges_of(f, REV_SUBSPACE_CHANGES), 1);
 	assert_int_equal(ranges_of(f, REV_SUBSPACE_ALL_DOCS), 1);
@@ -618,7 +620,7 @@ database_without_ranges_is_counted_and_gets_them(void **state)
 	fixture_check(f);
 	fixture_put(f, "new", NULL, "{}");
 	compare_all(f);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	assert_true(ranges_of(f, REV_SUBSPACE_ALL_DOCS) > 4);
 	compare_all(f);
 	fixture_check(f);
@@ -638,7 +640,7 @@ commit_late(struct kv_tx *tx)
 
 	interrupted = NULL;
 	if (f)
-		tend_all(f, TINY);
+		tend_all(f, &tiny);
 	commit = true_engine->commit(tx);
 	if (f)
 		assert_int_not_equal(kv_future_wait(commit), STATUS_OK);
@@ -660,7 +662,7 @@ counts_are_moved_by_one_of_two_tenders(void **state)
 	late.commit = commit_late;
 	interrupted = f;
 	f->store->engine = &late;
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	f->store->engine = true_engine;
 	assert_null(interrupted);
 	compare_all(f);
@@ -715,7 +717,7 @@ a_range_that_counts_wrong_does_not_keep_others_whole(void **state)
 		assert_int_equal(kv_run(f->store, range_set_body, &ranges[i], NULL, NULL),
 				 STATUS_OK);
 	assert_int_equal(ranges_of(f, REV_SUBSPACE_ALL_DOCS), 4);
-	assert_int_equal(catalog_tally_tend(f->calm, f->db, TINY, &more, &err), STATUS_CORRUPT);
+	assert_int_equal(catalog_tally_tend(f->calm, f->db, &tiny, &more, &err), STATUS_CORRUPT);
 	/* The first and the third one have been split into ranges of 17 to 25 keys. */
 	assert_true(ranges_of(f, REV_SUBSPACE_ALL_DOCS) >= 2 * IDS / 25 + 2);
 }
@@ -752,6 +754,8 @@ enum {
 	OTHER_IDS = FOLDED_IDS + WIDE + 600, /* b00000 to b17599 */
 	UNSEEN = OTHER_IDS - FOLDED_IDS,
 };
+
+static const struct catalog_tally_sizes wide = { WIDE, 2 };
 
 /* Beside the first step a writer of old knowledge has counted in a range that begins before. */
 static struct kv_future *
@@ -803,7 +807,7 @@ a_range_that_is_looked_at_in_part_is_not_split_by_itself(void **state)
 	interrupted = f;
 	f->calm->engine = &beside;
 	while (more)
-		assert_int_equal(catalog_tally_tend(f->calm, f->db, WIDE, &more, NULL), STATUS_OK);
+		assert_int_equal(catalog_tally_tend(f->calm, f->db, &wide, &more, NULL), STATUS_OK);
 	f->calm->engine = true_engine;
 	assert_null(interrupted);
 	assert_int_equal(ids_before(f, "a02"), 2 * WIDE);
@@ -835,9 +839,9 @@ deleted_database_is_not_tended(void **state)
 	for (size_t i = 0; i < 30; i++)
 		fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
 	assert_int_equal(kv_run(f->store, delete_body, NULL, NULL, NULL), STATUS_OK);
-	assert_int_equal(catalog_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_tally_tend(f->store, f->db, &tiny, &more, NULL), STATUS_NOT_FOUND);
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, NULL), STATUS_OK);
-	assert_int_equal(catalog_tally_tend(f->store, f->db, TINY, &more, NULL), STATUS_NOT_FOUND);
+	assert_int_equal(catalog_tally_tend(f->store, f->db, &tiny, &more, NULL), STATUS_NOT_FOUND);
 	fixture_reopen(f);
 	fixture_put(f, "a", NULL, "{}");
 	compare_all(f);
@@ -854,7 +858,7 @@ ranges_go_on_under_another_incarnation(void **state)
 		for (int i = 0; i < 40; i++)
 			fixture_put(f, arena_printf(f->arena, "d%d-%02d", round, i).ptr, NULL,
 				    "{}");
-		tend_all(f, TINY);
+		tend_all(f, &tiny);
 		compare_all(f);
 		assert_int_equal(catalog_incarnations_raise(f->store, NULL, NULL), STATUS_OK);
 		fixture_reopen(f);
@@ -982,13 +986,13 @@ every_failed_allocation_is_reported(void **state)
 		fixture_put(f, arena_printf(f->arena, "d%03zu", i).ptr, NULL, "{}");
 	do {
 		mem_fail_after(n++);
-		status = catalog_tally_tend(f->calm, f->db, TINY, &more, NULL);
+		status = catalog_tally_tend(f->calm, f->db, &tiny, &more, NULL);
 		mem_fail_after(0);
 		assert_true(status == STATUS_OK || status == STATUS_NOMEM ||
 			    status == STATUS_LIMIT);
 	} while (status != STATUS_OK && n < 2000);
 	assert_int_equal(status, STATUS_OK);
-	tend_all(f, TINY);
+	tend_all(f, &tiny);
 	compare_all(f);
 	fixture_check(f);
 }

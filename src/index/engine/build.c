@@ -466,7 +466,7 @@ entries_tend(void *arg)
 	bool more = true;
 
 	for (int i = 0; i < BUILD_TENDINGS && more; i++)
-		if (catalog_tally_tend(t->store, t->db, 0, &more, &ignored) != STATUS_OK)
+		if (catalog_tally_tend(t->store, t->db, NULL, &more, &ignored) != STATUS_OK)
 			return;
 }
 
