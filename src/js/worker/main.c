@@ -16,14 +16,15 @@
 #include "js/bounds.h"
 #include "js/worker/handler.h"
 #include "js/worker/sandbox.h"
+#include "js/worker/turns.h"
 
 enum {
 	READ_BYTES = 256 * 1024,
 	KEPT_BYTES = 4 * 1024 * 1024, /* a larger buffer is given back after its call */
 	/*
-	 * A function may compute until its time is over. A process with a higher nice value gives
-	 * the processor to the server's loops as soon as they wake. While no other process wants
-	 * the processor, that costs the function nothing.
+	 * A function may compute until its time is over. A process with a higher nice value leaves
+	 * most of the time to the server's loops; turns.h says when they have it. While no other
+	 * process wants the processor, that costs the function nothing.
 	 */
 	WORKER_NICE = 5, /* added to the server's nice value */
 };
@@ -117,8 +118,12 @@ handle_frames(struct handler *h, int fd, struct buf *in, struct buf *out)
 	while ((status = wire_read_head(str_skip(buf_str(in), begin), &head)) == STATUS_OK &&
 	       in->len - begin - WIRE_HEAD_BYTES >= head.bytes) {
 		struct str payload = str_of(in->ptr + begin + WIRE_HEAD_BYTES, head.bytes);
+		bool good;
 
-		if (!handler_handle(h, &head, payload, out) || !write_all(fd, out))
+		turns_begin();
+		good = handler_handle(h, &head, payload, out);
+		turns_end();
+		if (!good || !write_all(fd, out))
 			return false;
 		begin += WIRE_HEAD_BYTES + head.bytes;
 	}
@@ -179,10 +184,9 @@ main(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	offer_to_end_first();
-	/*
-	 * Threads inherit the nice value, so it is set before the engine starts its threads.
-	 */
+	/* The engine's threads inherit both, so they are set before it starts them. */
 	thread_set_nice(getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
+	turns_prepare();
 	setenv("JSC_useSharedArrayBuffer", "false", 1);
 	setenv("JSC_numberOfGCMarkers", "1", 1);
 	if (sandbox_close_files(JS_WORKER_SOCKET, &err) != STATUS_OK) {

@@ -1,0 +1,78 @@
+#include "js/worker/turns.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+/* The thread and its own signal handler share these. */
+static volatile bool computes;
+static volatile bool runs; /* the timer */
+static volatile uint64_t given;
+
+static bool prepared;
+static timer_t timer;
+
+static void
+timer_set(long ns)
+{
+	const struct itimerspec every = { { 0, ns }, { 0, ns } };
+
+	runs = ns;
+	(void)timer_settime(timer, 0, &every, NULL);
+}
+
+static void
+on_turn_end(int number)
+{
+	int code = errno;
+
+	(void)number;
+	if (computes) {
+		given++;
+		(void)sched_yield();
+	} else {
+		timer_set(0);
+	}
+	errno = code;
+}
+
+void
+turns_prepare(void)
+{
+	struct sigaction action = { .sa_handler = on_turn_end, .sa_flags = SA_RESTART };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+
+	/* glibc has a name for this member from 2.37 on only. */
+	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	prepared = sigaction(SIGALRM, &action, NULL) == 0 &&
+		   timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+	thread_set_turn(TURN_NS);
+}
+
+void
+turns_begin(void)
+{
+	computes = true;
+	if (prepared && !runs)
+		timer_set(TURN_NS);
+}
+
+void
+turns_end(void)
+{
+	/* The timer runs on for a turn: many calls are short, and each would start it again. */
+	computes = false;
+}
+
+uint64_t
+turns_given(void)
+{
+	return given;
+}
