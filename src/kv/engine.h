@@ -164,6 +164,7 @@ struct kv_tx {
 	struct err err;
 	struct kv_cleared cleared;
 	struct budget_part *part; /* counts what it holds; NULL: nobody does */
+	size_t held_bytes;        /* that are counted so, beyond KV_TX_BYTES and single answers */
 	size_t stretch_bytes;     /* of scans that ask ahead; 0: as their options say */
 	/* The last KV_SIZE_RUN_BYTES of the limit may be used: kv_run() makes its own writes. */
 	bool uses_reserve;
@@ -215,6 +216,12 @@ struct kv_future {
  * and never written to, and freeing it does nothing. Its `engine` is NULL.
  */
 struct kv_future *kv_future_failed(enum status status);
+
+/*
+ * For engines: what the transaction holds has so many bytes now, beyond KV_TX_BYTES and what the
+ * engine counts by itself. They are counted in its part until it is reset or freed.
+ */
+void kv_tx_hold(struct kv_tx *tx, size_t bytes);
 
 /* Before a store closes: clears the transaction ids that this process has left in it. */
 void kv_txids_finish(struct kv_store *store);

@@ -111,7 +111,7 @@ fate_leave(struct kv_tx *tx, struct kv_future *commit, const struct fate_ids *id
 		return false;
 	/* Its memory was counted as the client's, who goes now. */
 	if (tx->part)
-		budget_unuse(tx->part, KV_TX_BYTES);
+		budget_unuse(tx->part, KV_TX_BYTES + tx->held_bytes);
 	tx->part = NULL;
 	*fate = (struct fate){ .tx = tx, .commit = commit, .ids = *ids };
 	fate->ids.lanes = NULL;

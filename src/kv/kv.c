@@ -229,6 +229,7 @@ kv_begin(struct kv_store *store, enum kv_tx_kind kind, struct kv_tx **ret)
 	tx->attempts = 0;
 	tx->reads_made = 0;
 	tx->part = NULL;
+	tx->held_bytes = 0;
 	tx->stretch_bytes = 0;
 	tx->overlaps = false;
 	tx->turns = NULL;
@@ -249,6 +250,18 @@ kv_tx_set_memory(struct kv_tx *tx, struct budget_part *part, size_t stretch_byte
 	tx->stretch_bytes = stretch_bytes;
 }
 
+void
+kv_tx_hold(struct kv_tx *tx, size_t bytes)
+{
+	if (!tx->part)
+		return;
+	if (bytes > tx->held_bytes)
+		budget_count(tx->part, bytes - tx->held_bytes);
+	else
+		budget_unuse(tx->part, tx->held_bytes - bytes);
+	tx->held_bytes = bytes;
+}
+
 size_t
 kv_tx_stretch_bytes(const struct kv_tx *tx)
 {
@@ -259,13 +272,15 @@ void
 kv_tx_free(struct kv_tx *tx)
 {
 	struct budget_part *part;
+	size_t bytes;
 
 	if (!tx)
 		return;
 	part = tx->part;
+	bytes = KV_TX_BYTES + tx->held_bytes;
 	tx->engine->tx_free(tx);
 	if (part)
-		budget_unuse(part, KV_TX_BYTES);
+		budget_unuse(part, bytes);
 }
 
 struct kv_store *
@@ -278,6 +293,7 @@ void
 kv_tx_reset(struct kv_tx *tx)
 {
 	tx->engine->tx_reset(tx);
+	kv_tx_hold(tx, 0);
 	tx->attempts = 0;
 	tx_start_over(tx);
 }

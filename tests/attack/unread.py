@@ -40,7 +40,10 @@ SMALL_BYTES = 1000
 DRAIN_SECONDS = 3
 END_SECONDS = 2    # beyond those, for the process to have ended
 SAMPLE_SECONDS = 0.05
-IDLE_SECONDS = 30  # within which nothing is done any more for clients that have left
+IDLE_SECONDS = 20  # of processors, after which nothing is done any more for clients that have left
+HANG_SECONDS = 600  # only ends what hangs
+# More than a quarter of little memory: what malloc keeps free goes back by the clock, which a busy machine has late.
+BOUNDED_BYTES = 16 * MB
 
 
 class Server:
@@ -83,12 +86,14 @@ class Server:
 
     def becomes_idle(self):
         """True once it has nothing to do for anybody."""
-        deadline = time.monotonic() + IDLE_SECONDS
-        while time.monotonic() < deadline:
-            before = self.cpu_seconds()
+        begun, deadline = self.cpu_seconds(), time.monotonic() + HANG_SECONDS
+        before = begun
+        while before - begun < IDLE_SECONDS and time.monotonic() < deadline:
             time.sleep(1)
-            if self.cpu_seconds() - before <= 0.1:
+            now = self.cpu_seconds()
+            if now - before <= 0.1:
                 return True
+            before = now
         return False
 
 
@@ -495,7 +500,7 @@ def run(attack, options):
         log = server.log.read_text().splitlines()
         # Also where the machine is to blame for the time: who was left tells what did not see the end.
         told = [one for one in log if re.search(r" event=(server_gave_up|stop_\w+) ", one)] * (end.code != 0)
-    bound = options.memory_bytes + options.memory_bytes // 4
+    bound = options.memory_bytes + options.memory_bytes // 4 + BOUNDED_BYTES * options.bounded
     slowest = ", ".join(f"{name} {max(waits, default=0):.2f} s"
                         for name, waits in others.waits.items())
     quiet = rest.p99()

@@ -507,6 +507,45 @@ large_answers_are_counted_while_they_are_held(void **state)
 	kv_close(store);
 }
 
+/* Of these one takes no memory to speak of; together they do until they are freed. */
+static void
+many_small_answers_are_counted_until_the_transaction_ends(void **state)
+{
+	enum {
+		READS = 4000,
+		LEAST_BYTES = 256, /* of each */
+	};
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	struct kv_tx *tx;
+	struct counted c;
+	size_t none, before, held;
+	uint64_t mark;
+
+	counted_begin(&c);
+	none = c.part.used_bytes;
+	tx = begin_read(store);
+	kv_tx_set_memory(tx, &c.part, 0);
+	before = c.part.used_bytes;
+	mark = kv_reads_mark(tx);
+	for (int i = 0; i < READS; i++)
+		assert_ok(kv_future_wait(kv_get(tx, STR("none"), KV_READ)));
+	held = c.part.used_bytes - before;
+	assert_in_range(held, READS * LEAST_BYTES - 16 * 1024, 2 * READS * LEAST_BYTES);
+	/* What is forgotten is used again: nothing more is held. */
+	kv_reads_forget(tx, mark);
+	for (int i = 0; i < READS; i++)
+		assert_ok(kv_future_wait(kv_get(tx, STR("none"), KV_READ)));
+	assert_int_equal(c.part.used_bytes - before, held);
+	kv_tx_reset(tx);
+	assert_int_equal(c.part.used_bytes, before);
+	for (int i = 0; i < READS; i++)
+		assert_ok(kv_future_wait(kv_get(tx, STR("none"), KV_READ)));
+	kv_tx_free(tx);
+	assert_int_equal(c.part.used_bytes, none);
+	counted_end(&c);
+	kv_close(store);
+}
+
 int
 main(void)
 {
@@ -515,6 +554,7 @@ main(void)
 		CASE(each_transaction_fails_for_want_of_memory_or_does_all),
 		CASE(so_does_each_on_a_fiber),
 		CASE(large_answers_are_counted_while_they_are_held),
+		CASE(many_small_answers_are_counted_until_the_transaction_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,10 @@
 #include "loop/wait.h"
 #include "kv/embedded/range_int.h"
 
+enum {
+	COUNTED_BYTES = 16 * 1024, /* of a transaction's arena, that are counted at a time */
+};
+
 static const size_t class_bytes[EMB_FUTURE_CLASSES] = { 256, 1024, 4096 };
 
 /* The smallest class of blocks that holds `bytes`; EMB_FUTURE_CLASSES if none does. */
@@ -48,6 +52,16 @@ future_unlink_heap(struct emb_tx *tx, struct emb_future *f)
 		f->next->prev = f->prev;
 }
 
+/* Models read much before they free what they have read. A first block is part of KV_TX_BYTES. */
+static void
+future_count_arena(struct emb_tx *tx)
+{
+	size_t used = arena_used_bytes(tx->arena);
+
+	if (used >= tx->base.held_bytes + COUNTED_BYTES)
+		kv_tx_hold(&tx->base, used);
+}
+
 struct emb_future *
 emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes, char **ret_room)
 {
@@ -62,10 +76,12 @@ emb_future_new(struct emb_tx *tx, enum kv_future_kind kind, size_t bytes, char *
 		size_class = 0; /* for the future alone */
 	}
 	f = tx->free_futures[size_class];
-	if (f)
+	if (f) {
 		tx->free_futures[size_class] = f->next;
-	else
+	} else {
 		f = arena_alloc(tx->arena, class_bytes[size_class]);
+		future_count_arena(tx);
+	}
 	if (!f) {
 		mem_free(heap);
 		return NULL;

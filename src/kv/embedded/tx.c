@@ -158,7 +158,9 @@ emb_begin(struct kv_store *base, enum kv_tx_kind kind, struct kv_tx **ret)
 	if (!tx)
 		return STATUS_NOMEM;
 	tx->base.kind = kind;
-	tx->base.brief = false; /* the engine begins some that kv_begin() does not know */
+	/* The engine begins some that kv_begin() does not know. */
+	tx->base.brief = false;
+	tx->base.part = NULL;
 	tx->store = store;
 	atomic_init(&tx->cancelled, false);
 	tx->snapshot = NULL;

@@ -135,12 +135,27 @@ pass(struct ahead *a, uint64_t number)
 	a->first = number;
 }
 
+/*
+ * Nothing of the rows before is used any more, and ten thousand answers take megabytes. What the
+ * transaction reads once, for all rows, it has read with the first ones, in front of the mark.
+ */
+static void
+forget_reads(struct ahead *a, const struct select *s)
+{
+	if (a->asked > 1)
+		kv_reads_forget(s->run->tx, a->reads);
+	else
+		a->reads = kv_reads_mark(s->run->tx);
+	a->asked++;
+}
+
 /* Takes one that was asked for; if there is none, it and those behind it are asked for first. */
 static enum status
 take(struct ahead *a, struct select *s, struct timed *t, uint64_t window, struct str after,
      size_t rows, struct ahead_one *ret)
 {
 	if (!a->count) {
+		forget_reads(a, s);
 		TRY(make_keys(a, s));
 		TRY(ask_next(a, s, t, after, rows));
 		while (a->count < window)

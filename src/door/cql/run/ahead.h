@@ -27,6 +27,8 @@ struct ahead {
 	uint64_t first;                      /* number of the first one */
 	size_t count;
 	struct doc_scalar *keys; /* of those that are rows, in the request's arena */
+	uint64_t asked;          /* how often some were */
+	uint64_t reads;          /* kv_reads_mark(), behind the first of these times */
 };
 
 /*
