@@ -150,6 +150,78 @@ a_hash_stays_as_it_is(void **state)
 	assert_true(str_eq(text_of(f->servers[0], "root"), str_from_cstr(hash)));
 }
 
+/* ---- A store that is only read for now ---- */
+
+/* What the store answers to whoever writes; STATUS_OK: whatever it does. */
+static struct {
+	enum status status;
+	enum kv_store_state state;
+	bool runs; /* the transaction is made, and fails at its end */
+} refusal;
+
+enum status __real_kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
+			  struct err *err);
+enum status __wrap_kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp,
+			  struct err *err);
+struct kv_store_stats __real_kv_store_stats(struct kv_store *store);
+struct kv_store_stats __wrap_kv_store_stats(struct kv_store *store);
+
+enum status
+__wrap_kv_run(struct kv_store *store, kv_body *body, void *arg, uint8_t *ret_stamp, struct err *err)
+{
+	if (refusal.status == STATUS_OK || refusal.runs)
+		TRY(__real_kv_run(store, body, arg, ret_stamp, err));
+	return refusal.status;
+}
+
+struct kv_store_stats
+__wrap_kv_store_stats(struct kv_store *store)
+{
+	struct kv_store_stats stats = __real_kv_store_stats(store);
+
+	if (refusal.status != STATUS_OK)
+		stats.state = refusal.state;
+	return stats;
+}
+
+/* A secret of this process alone does where the store is known to take none now. */
+static void
+a_store_that_takes_no_secret_keeps_nobody_out(void **state)
+{
+	static const struct {
+		enum status status;
+		bool is_of_state;
+	} cases[] = {
+		{ STATUS_FULL, true },     { STATUS_UNAVAILABLE, true }, { STATUS_STANDBY, true },
+		{ STATUS_CORRUPT, false }, { STATUS_IO, false },         { STATUS_TIMEOUT, false },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (unsigned s = KV_STORE_OPEN; s <= KV_STORE_STANDBY; s++) {
+			for (int runs = 0; runs < 2; runs++) {
+				bool goes_on = cases[i].is_of_state && s != KV_STORE_OPEN && runs;
+				struct settings *server = server_new();
+				struct err err = { 0 };
+				enum status status;
+
+				name_person(server, "root", "apple");
+				refusal.status = cases[i].status;
+				refusal.state = (enum kv_store_state)s;
+				refusal.runs = runs;
+				status = people_prepare(f->store, server, &err);
+				refusal.status = STATUS_OK;
+				if (status != (goes_on ? STATUS_OK : cases[i].status))
+					fail_msg("%s while %s: %s", status_name(cases[i].status),
+						 kv_store_state_name(refusal.state),
+						 status_name(status));
+				assert_int_equal(auth_is_hashed(text_of(server, "root")), goes_on);
+				settings_free(server);
+			}
+		}
+	}
+}
+
 static void
 a_password_that_is_none_is_refused(void **state)
 {
@@ -198,6 +270,7 @@ main(void)
 		WITH_STORE(servers_of_a_store_make_the_same_hashes),
 		WITH_STORE(a_secret_that_is_given_is_used_and_not_kept),
 		WITH_STORE(a_hash_stays_as_it_is),
+		WITH_STORE(a_store_that_takes_no_secret_keeps_nobody_out),
 		WITH_STORE(a_password_that_is_none_is_refused),
 		WITH_STORE(nobody_else_reaches_a_server_without_administrators),
 	};
