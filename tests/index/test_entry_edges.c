@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include "base/arena_apart.h"
 #include "doc/packed.h"
 #include "index/engine/component.h"
 #include "index/engine/entry.h"
@@ -650,6 +651,16 @@ what_is_no_value_has_no_component(void **state)
 
 /* ---- Memory that ends ---- */
 
+static uint64_t failing; /* the allocation of an operation that fails; 0: none does */
+
+/* From here on allocations fail: what was before is not the operation. */
+static void
+begin(void)
+{
+	arena_set_apart(failing);
+	(void)mem_fail_only(failing);
+}
+
 static const char roomy[] = "{\"a\":[1,\"x\\u0000y\",{\"k\":[2,\"z\"]},[3]],\"b\":\"text\"}";
 
 static enum status
@@ -658,8 +669,10 @@ make_in(struct index_work *w, bool packed)
 	const struct index_def def = def_of(2, INDEX_MULTIKEY | INDEX_COVERING);
 	const struct index_source source = source_of(str_from_cstr(roomy), STR("d"), packed);
 	struct index_pairs pairs;
-	enum status status = index_entries_make(&db, &def, &source, w, &pairs);
+	enum status status;
 
+	begin();
+	status = index_entries_make(&db, &def, &source, w, &pairs);
 	if (status == STATUS_OK)
 		assert_int_equal(pairs.count, 4);
 	return status;
@@ -672,9 +685,11 @@ read_in(struct index_work *w, bool nul)
 	struct kv_pair pair = pair_of(&def, STR("{\"a\":\"x\"}"),
 				      nul ? STR("i\0d") : text_of('x', INDEX_ID_BYTES), true);
 	struct index_entry entry = { 0 };
-	enum status status = index_entry_parse(&def, tail_of(&def, pair.key), pair.value, w->arena,
-					       &entry);
+	struct str tail = tail_of(&def, pair.key);
+	enum status status;
 
+	begin();
+	status = index_entry_parse(&def, tail, pair.value, w->arena, &entry);
 	if (status == STATUS_OK)
 		assert_int_equal(entry.id.len, nul ? 3 : INDEX_ID_BYTES);
 	return status;
@@ -691,11 +706,12 @@ range_in(struct index_work *w, bool place)
 						 .low = place ? NULL : &two };
 	struct index_range range = { 0 };
 	struct str key = { NULL, 0 };
+	enum status status;
 	bool known;
-	enum status status = place ? index_place_make(&db, &def, &interval, STR("d"), w, &key,
-						      &known)
-				   : index_range_make(&db, &def, &interval, w, &range);
 
+	begin();
+	status = place ? index_place_make(&db, &def, &interval, STR("d"), w, &key, &known)
+		       : index_range_make(&db, &def, &interval, w, &range);
 	if (status == STATUS_OK)
 		assert_true(place ? key.len > 2 : range.begin.len > 2 && range.end.len > 2);
 	return status;
@@ -712,6 +728,7 @@ first_in(struct index_work *w, bool reverse)
 	enum status status;
 
 	assert_int_equal(index_range_make(&db, &def, &all, &work, &range), STATUS_OK);
+	begin();
 	status = index_entry_is_first(&db, &def, &source, &range, 1, reverse, STR("x"), w, &first);
 	if (status == STATUS_OK)
 		assert_false(first);
@@ -722,9 +739,11 @@ static enum status
 text_in(struct index_work *w, bool raw_order)
 {
 	AUTO(buf_release) struct buf raw = BUF_INIT(4096);
-	enum status status = index_json_component_of_text(
-		&raw, raw_order ? DOC_KEY_RAW : DOC_KEY_COUCH, str_from_cstr(roomy), 4000, w);
+	enum status status;
 
+	begin();
+	status = index_json_component_of_text(&raw, raw_order ? DOC_KEY_RAW : DOC_KEY_COUCH,
+					      str_from_cstr(roomy), 4000, w);
 	assert_int_equal(raw.len > 0, status == STATUS_OK);
 	return status;
 }
@@ -739,6 +758,7 @@ matches_in(struct index_work *w, bool packed)
 
 	source.rev = STR("1-x");
 	def.filter = STR("{\"b\":\"text\",\"_rev\":\"1-x\",\"_id\":{\"$gt\":\"c\"}}");
+	begin();
 	status = index_json_form.open(&def, true, w->arena, NULL);
 	if (status == STATUS_OK)
 		status = index_json_matches(&source, &def, w, &matches);
@@ -747,14 +767,40 @@ matches_in(struct index_work *w, bool packed)
 	return status;
 }
 
+static enum status (*const calls[])(struct index_work *w, bool other) = {
+	make_in, read_in, range_in, first_in, text_in, matches_in,
+};
+
+/* Each allocation fails once, and those behind it do not. */
+static void
+what_has_no_memory_is_not_made(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls); i++)
+		for (int other = 0; other < 2; other++) {
+			bool failed = true;
+
+			for (failing = 1; failed; failing++) {
+				struct arena_mark mark = arena_mark(arena);
+				struct index_work own = { .arena = arena_new(ROOM_BYTES) };
+				enum status status = calls[i](&own, other);
+
+				failed = mem_fail_only(0) >= failing;
+				arena_set_apart(false);
+				if (status != STATUS_OK)
+					assert_true(failed && (status == STATUS_NOMEM ||
+							       status == STATUS_LIMIT));
+				arena_free(own.arena);
+				arena_reset(arena, mark);
+			}
+		}
+	failing = 0;
+}
+
 /* Wherever the arena ends, there is all of it or none. */
 static void
 what_has_no_room_is_not_made(void **state)
 {
-	static enum status (*const calls[])(struct index_work * w, bool other) = {
-		make_in, read_in, range_in, first_in, text_in, matches_in,
-	};
-
 	(void)state;
 	for (size_t i = 0; i < COUNT(calls); i++)
 		for (int other = 0; other < 2; other++) {
@@ -798,6 +844,7 @@ main(void)
 		TEST(a_component_of_a_text_has_bytes_up_to_what_is_asked),
 		TEST(what_is_no_value_has_no_component),
 		TEST(what_has_no_room_is_not_made),
+		TEST(what_has_no_memory_is_not_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

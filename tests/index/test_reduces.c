@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include "base/arena_apart.h"
 #include "index/view/record.h"
 #include "index/view/reduce.h"
 
@@ -466,6 +467,47 @@ what_is_told_of_a_long_value_is_short(void **state)
 }
 
 /* Wherever the arena ends, a result is whole or none. */
+/* The result of three rows with that value. */
+static enum status
+reduce_three(const struct view_reduce *reduce, const char *value, struct index_work *w,
+	     struct str *ret)
+{
+	enum status status = STATUS_OK;
+	struct reduce_acc acc;
+
+	reduce_acc_init(&acc, reduce, w);
+	for (int row = 0; status == STATUS_OK && row < 3; row++)
+		status = reduce_acc_row(&acc, STR("1"), STR("id"), str_from_cstr(value));
+	if (status == STATUS_OK)
+		status = reduce_acc_result(&acc, ret);
+	reduce_acc_release(&acc);
+	return status;
+}
+
+/* Each allocation fails once, and those behind it do not. */
+static void
+assert_none_without_memory(const struct view_reduce *reduce, const char *value, struct str whole)
+{
+	bool failed = true;
+
+	for (uint64_t nth = 1; failed; nth++) {
+		struct index_work own = { .arena = arena_new(TEST_ARENA_BYTES) };
+		struct str partial = { NULL, 0 };
+		enum status status;
+
+		arena_set_apart(true);
+		(void)mem_fail_only(nth);
+		status = reduce_three(reduce, value, &own, &partial);
+		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
+		if (status == STATUS_OK)
+			assert_true(str_eq(partial, whole));
+		else
+			assert_true(failed && (status == STATUS_NOMEM || status == STATUS_LIMIT));
+		arena_free(own.arena);
+	}
+}
+
 static void
 a_result_without_room_is_none(void **state)
 {
@@ -489,16 +531,10 @@ a_result_without_room_is_none(void **state)
 		for (size_t bytes = 1 << 20, enough = 0; enough < 4;
 		     bytes = bytes == 1 << 20 ? 0 : bytes + 16) {
 			struct index_work small = { .arena = arena_new(bytes) };
-			enum status status = STATUS_OK;
 			struct str partial = { NULL, 0 };
-			struct reduce_acc acc;
+			enum status status = reduce_three(&cases[i].reduce, cases[i].value, &small,
+							  &partial);
 
-			reduce_acc_init(&acc, &cases[i].reduce, &small);
-			for (int row = 0; status == STATUS_OK && row < 3; row++)
-				status = reduce_acc_row(&acc, STR("1"), STR("id"),
-							str_from_cstr(cases[i].value));
-			if (status == STATUS_OK)
-				status = reduce_acc_result(&acc, &partial);
 			if (status != (arena_is_full(small.arena) ? STATUS_LIMIT : STATUS_OK))
 				fail_msg("%zu in %zu bytes: %s", i, bytes, status_name(status));
 			if (!whole.ptr)
@@ -506,9 +542,9 @@ a_result_without_room_is_none(void **state)
 			else if (status == STATUS_OK)
 				assert_true(str_eq(partial, whole));
 			enough += status == STATUS_OK;
-			reduce_acc_release(&acc);
 			arena_free(small.arena);
 		}
+		assert_none_without_memory(&cases[i].reduce, cases[i].value, whole);
 	}
 }
 

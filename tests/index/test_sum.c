@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/arena_apart.h"
+#include "base/mem.h"
 #include "index/view/record.h"
 #include "index/view/reduce.h"
 #include "index/view/sum.h"
@@ -157,32 +159,70 @@ what_is_kept_of_a_row_outlives_its_memory(void **state)
 	}
 }
 
+static enum status
+add_two(struct arena *arena, struct sum_value *acc)
+{
+	static const char *const values[] = { "{\"a\":1,\"b\":[1]}", "{\"b\":[1,2],\"c\":3}" };
+	const struct sum_value *cause = NULL;
+	struct sum_value value;
+
+	for (size_t i = 0; i < 2; i++) {
+		TRY(sum_value_read(str_from_cstr(values[i]), arena, &value));
+		TRY(sum_value_add(acc, &value, arena, &cause));
+	}
+	return STATUS_OK;
+}
+
+static void
+is_sum_of_two(const struct sum_value *acc)
+{
+	AUTO(buf_release) struct buf out = BUF_INIT(ARENA_BYTES);
+
+	sum_value_write(acc, &out);
+	assert_true(str_eq(buf_str(&out), STR("{\"a\":1,\"b\":[2,2],\"c\":3}")));
+}
+
 /* With an arena of each size, up to one that is enough. */
 static void
 a_sum_that_has_no_room_is_none(void **state)
 {
-	static const char *const values[] = { "{\"a\":1,\"b\":[1]}", "{\"b\":[1,2],\"c\":3}" };
 	bool enough = false;
 
 	(void)state;
 	for (size_t bytes = 0; !enough; bytes += 8) {
-		AUTO(buf_release) struct buf out = BUF_INIT(ARENA_BYTES);
-		struct sum_value acc = { .kind = SUM_NOTHING }, value;
+		struct sum_value acc = { .kind = SUM_NOTHING };
 		struct arena *arena = arena_new(bytes);
-		enum status status = STATUS_OK;
-		const struct sum_value *cause = NULL;
+		enum status status = add_two(arena, &acc);
 
-		for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-			status = sum_value_read(str_from_cstr(values[i]), arena, &value);
-			if (status == STATUS_OK)
-				status = sum_value_add(&acc, &value, arena, &cause);
-		}
 		enough = !arena_is_full(arena);
 		assert_int_equal(status, enough ? STATUS_OK : STATUS_LIMIT);
-		if (enough) {
-			sum_value_write(&acc, &out);
-			assert_true(str_eq(buf_str(&out), STR("{\"a\":1,\"b\":[2,2],\"c\":3}")));
-		}
+		if (enough)
+			is_sum_of_two(&acc);
+		arena_free(arena);
+	}
+}
+
+/* Each allocation fails once, and those behind it do not. */
+static void
+a_sum_without_memory_is_none(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	for (uint64_t nth = 1; failed; nth++) {
+		struct sum_value acc = { .kind = SUM_NOTHING };
+		struct arena *arena = arena_new(ARENA_BYTES);
+		enum status status;
+
+		arena_set_apart(true);
+		(void)mem_fail_only(nth);
+		status = add_two(arena, &acc);
+		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
+		if (status == STATUS_OK)
+			is_sum_of_two(&acc);
+		else
+			assert_true(failed && (status == STATUS_NOMEM || status == STATUS_LIMIT));
 		arena_free(arena);
 	}
 }
@@ -329,6 +369,7 @@ main(void)
 		cmocka_unit_test(what_is_kept_of_a_row_outlives_its_memory),
 		cmocka_unit_test(containers_are_added_down_to_a_depth),
 		cmocka_unit_test(a_sum_that_has_no_room_is_none),
+		cmocka_unit_test(a_sum_without_memory_is_none),
 		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),
 		cmocka_unit_test(statistics_are_of_numbers_side_by_side),
 		cmocka_unit_test(the_least_and_most_of_large_integers_and_of_doubles_are_found),

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/arena_apart.h"
 #include "base/mem.h"
 #include "catalog/keys.h"
 #include "catalog/verify.h"
@@ -630,10 +631,12 @@ a_batch_has_all_rows_or_memory_is_short(void **state)
 		enum status status;
 
 		assert_int_equal(view_batch_new(&batch), STATUS_OK);
+		arena_set_apart(nth > 0);
 		(void)mem_fail_only(nth);
 		status = view_batch_make(&build, record.group.number, &nothing,
 					 &record.group.purge_seq, batch, &err);
 		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
 		if (!nth)
 			rows = batch->row_count;
 		assert_true(status == STATUS_OK || (nth && failed));
