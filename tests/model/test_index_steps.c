@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena_apart.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "catalog/records.h"
@@ -23,8 +24,10 @@ enum {
 	PIECE_BYTES = 50000,
 	REQUEST_WAITS = 50, /* of a request, for others of its process */
 	EXAMPLES = 20,      /* documents that a stretch names at most */
-	FAILURE_BYTES = 4096 + 16,
+	TOLD_BYTES = 4096,  /* of what an index failed with */
+	FAILURE_BYTES = TOLD_BYTES + 16,
 	LONG_ID_BYTES = 500,
+	PROGRESS_BYTES = 1 << 20,
 };
 
 /* ---- In the place of the clock and of pauses ---- */
@@ -883,6 +886,42 @@ progress_that_has_no_memory_says_so(void **state)
 	assert_true(bytes > 0);
 }
 
+/* Each allocation fails once, and those behind it do not. */
+static void
+progress_is_told_whole_or_not_at_all(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	cut_in_four();
+	assert_int_equal(run_steps(0, 1), INDEX_BUILDING);
+	for (uint64_t nth = 1; failed; nth++) {
+		struct arena *arena = arena_new(PROGRESS_BYTES);
+		struct kv_tx *tx = fixture_begin(world.f);
+		struct index_progress *list;
+		enum status status;
+		size_t count;
+
+		arena_set_apart(true);
+		(void)mem_fail_only(nth);
+		status = index_progress_list(tx, 3, arena, &list, &count);
+		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
+		kv_tx_free(tx);
+		if (status == STATUS_OK) {
+			assert_int_equal(count, 1);
+			assert_true(str_eq(list[0].name, STR("by-n")) &&
+				    str_eq(list[0].owner, STR("owner")) &&
+				    str_eq(list[0].db_name, STR("db")));
+			assert_int_equal(list[0].done, 5);
+		} else {
+			assert_true(failed);
+			assert_true(status == STATUS_NOMEM || status == STATUS_LIMIT);
+		}
+		arena_free(arena);
+	}
+}
+
 /* ---- What violates ---- */
 
 static const char *
@@ -991,6 +1030,23 @@ violations_of_long_ids_are_named_as_there_is_room(void **state)
 	assert_int_equal(named_in(failure), 5);
 }
 
+/* To the byte: what is longer by one is not named, and counted all the same. */
+static void
+violations_are_named_up_to_the_limit_of_the_text(void **state)
+{
+	static const char head[] = "1 documents have the values of others; some of them: [";
+	static char id[TOLD_BYTES];
+	const char *const ids[] = { "a", id, NULL };
+
+	(void)state;
+	/* Beside the id are its quotes, the bracket, and a comma that another one might need. */
+	memset(id, 'x', TOLD_BYTES - strlen(head) - 4);
+	assert_int_equal(named_in(fail_to_build(ids)), 1);
+	id[strlen(id)] = 'x';
+	assert_string_equal(fail_to_build(ids),
+			    "1 documents have the values of others; some of them: []");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -1020,9 +1076,11 @@ main(void)
 		TEST(a_database_that_is_deleted_meanwhile_is_not_built_on),
 		TEST(progress_is_what_all_stretches_have_passed),
 		TEST(progress_that_has_no_memory_says_so),
+		TEST(progress_is_told_whole_or_not_at_all),
 		TEST(violations_are_counted_and_named),
 		TEST(as_many_violations_are_named_as_may_be),
 		TEST(violations_of_long_ids_are_named_as_there_is_room),
+		TEST(violations_are_named_up_to_the_limit_of_the_text),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
