@@ -317,6 +317,56 @@ a_value_is_drawn_if_it_is_one(void **state)
 	}
 }
 
+/* The key of an entry with so many components in front of an id, drawn with so many texts. */
+static bool
+key_is_drawn(size_t components, size_t texts, uint64_t flags, bool id_is_text)
+{
+	AUTO(buf_release) struct buf tail = BUF_INIT(4096);
+	AUTO(buf_release) struct buf value = BUF_INIT(4096);
+	AUTO(buf_release) struct buf drawn = BUF_INIT(4096);
+	bool is_drawn;
+
+	tuple_put_u64(&tail, 7);
+	for (size_t i = 0; i < components; i++)
+		tuple_put_bytes(&tail, STR("c"));
+	if (id_is_text)
+		tuple_put_str(&tail, STR("id"));
+	else
+		tuple_put_bytes(&tail, STR("id"));
+	tuple_put_u64(&value, INDEX_ENTRY_FORMAT);
+	tuple_put_u64(&value, flags);
+	for (size_t i = 0; i < texts; i++)
+		tuple_put_str(&value, STR("1"));
+	is_drawn = index_json_draw_entry_key(buf_str(&tail), buf_str(&value), &drawn);
+	assert_int_equal(buf_status(&drawn), STATUS_OK);
+	assert_int_equal(drawn.len > 0, is_drawn);
+	return is_drawn;
+}
+
+/* A component for each text, and perhaps a partition; all else is drawn as any other key is. */
+static void
+a_key_is_drawn_with_as_many_texts_as_columns(void **state)
+{
+	static const size_t counts[] = { 1, 2, INDEX_COLUMNS };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(counts); i++)
+		for (size_t components = 0; components <= counts[i] + 2; components++) {
+			bool fits = components == counts[i] || components == counts[i] + 1;
+
+			assert_int_equal(
+				key_is_drawn(components, counts[i], INDEX_ENTRY_TEXTS, true), fits);
+			assert_false(key_is_drawn(components, counts[i], INDEX_ENTRY_TEXTS, false));
+			assert_false(key_is_drawn(components, counts[i],
+						  INDEX_ENTRY_TEXTS | INDEX_ENTRY_CUT, true));
+			assert_false(key_is_drawn(components, counts[i], 0, true));
+		}
+	assert_false(key_is_drawn(0, 0, INDEX_ENTRY_TEXTS, true));
+	/* No definition has so many columns. */
+	for (size_t texts = INDEX_COLUMNS + 1; texts < 3 * INDEX_COLUMNS; texts++)
+		assert_false(key_is_drawn(texts, texts, INDEX_ENTRY_TEXTS, true));
+}
+
 /* ---- Several entries ---- */
 
 /* Of any two ranges of {"a":[0,1,…]}, read from both ends. */
@@ -834,6 +884,7 @@ main(void)
 		TEST(an_entry_with_more_behind_it_is_corrupt),
 		TEST(an_entry_has_the_flags_of_its_form_and_of_its_key),
 		TEST(a_value_is_drawn_if_it_is_one),
+		TEST(a_key_is_drawn_with_as_many_texts_as_columns),
 		TEST(of_several_ranges_one_has_the_first_entry),
 		TEST(only_where_entries_may_be_several_one_is_not_the_first),
 		TEST(an_exclusive_bound_that_is_cut_leaves_nothing_out),
