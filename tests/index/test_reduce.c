@@ -9,6 +9,7 @@
 enum {
 	MEMO_BYTES = 1024 * 1024,
 	QUESTIONS = 500,
+	CALLS_MOST = 8,
 	ROOM_BYTES = 40 * 1024, /* of an arena, beyond what any of the calls here takes */
 };
 
@@ -282,6 +283,222 @@ a_call_without_memory_is_not_made(void **state)
 	}
 }
 
+/* ---- How much one call takes ---- */
+
+/* The calls of functions: how many groups each had, and whether these were of answers. */
+static struct {
+	size_t groups[CALLS_MOST];
+	bool rereduce[CALLS_MOST];
+	size_t count;
+} calls;
+
+static enum status
+note_call(void *arg, const struct view_design *design, const struct str *names, size_t name_count,
+	  bool rereduce, const struct view_group_input *groups, size_t group_count,
+	  struct arena *results_arena, struct str *ret_results, struct view_error *ret_errors,
+	  struct view_error *ret_error, struct err *err)
+{
+	assert_true(calls.count < CALLS_MOST);
+	calls.groups[calls.count] = group_count;
+	calls.rereduce[calls.count++] = rereduce;
+	return answer_all(arg, design, names, name_count, rereduce, groups, group_count,
+			  results_arena, ret_results, ret_errors, ret_error, err);
+}
+
+static const struct view_functions noting = { .reduce = note_call };
+
+static const struct view_reduce function = { .kind = VIEW_REDUCE_FUNCTION, .name = STR("f") };
+
+/* A JSON text of so many bytes. */
+static struct str
+text_of(size_t bytes)
+{
+	char *text = arena_bytes(arena, bytes);
+
+	assert_non_null(text);
+	memset(text, '1', bytes);
+	return str_of(text, bytes);
+}
+
+/* Calls the function with these accumulators, which have rows. */
+static void
+run_all(struct reduce_acc *accs, size_t count)
+{
+	struct view_error error = { 0 };
+	struct err err = { 0 };
+	const struct reduce_run run = {
+		.functions = &noting, .w = &work, .error = &error, .err = &err
+	};
+
+	calls.count = 0;
+	assert_int_equal(reduce_run(&run, accs, count), STATUS_OK);
+	for (size_t i = 0; i < count; i++)
+		reduce_acc_release(&accs[i]);
+}
+
+static void
+calls_are(const size_t *first, size_t count, bool rereduced)
+{
+	assert_int_equal(calls.count, count + rereduced);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(calls.groups[i], first[i]);
+		assert_false(calls.rereduce[i]);
+	}
+	if (rereduced)
+		assert_true(calls.rereduce[count]);
+}
+
+/* More rows are in another group, and what comes out of the groups is reduced once more. */
+static void
+a_group_of_rows_has_so_many_of_them(void **state)
+{
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		struct reduce_acc acc;
+
+		reduce_acc_init(&acc, &function, &work);
+		for (size_t i = 0; i < REDUCE_RUN_ROWS + more; i++)
+			assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), STR("2")),
+					 STATUS_OK);
+		run_all(&acc, 1);
+		calls_are((const size_t[]){ 1 + more }, 1, more);
+	}
+}
+
+/* The row that passes the limit is the last one of its group. */
+static void
+a_group_of_rows_has_so_many_bytes(void **state)
+{
+	/* "[[1,"id"]" and "[". */
+	const size_t most = REDUCE_RUN_BYTES - 10;
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		struct reduce_acc acc;
+
+		reduce_acc_init(&acc, &function, &work);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), text_of(most + more)),
+				 STATUS_OK);
+		assert_int_equal(acc.segments[0].keys.len + acc.segments[0].values.len,
+				 REDUCE_RUN_BYTES + more);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), STR("2")), STATUS_OK);
+		assert_int_equal(acc.segment_count, 1 + more);
+		reduce_acc_release(&acc);
+	}
+}
+
+static void
+a_call_has_so_many_groups(void **state)
+{
+	struct reduce_acc *accs = arena_alloc(arena, (REDUCE_CALL_GROUPS + 1) * sizeof(*accs));
+
+	(void)state;
+	assert_non_null(accs);
+	for (size_t more = 0; more < 2; more++) {
+		for (size_t i = 0; i < REDUCE_CALL_GROUPS + more; i++) {
+			reduce_acc_init(&accs[i], &function, &work);
+			assert_int_equal(reduce_acc_row(&accs[i], STR("1"), STR("id"), STR("2")),
+					 STATUS_OK);
+		}
+		run_all(accs, REDUCE_CALL_GROUPS + more);
+		calls_are((const size_t[]){ REDUCE_CALL_GROUPS, 1 }, 1 + more, false);
+	}
+}
+
+/* The group that passes the limit is the last one of its call. */
+static void
+a_call_has_so_many_bytes(void **state)
+{
+	/* "[[1,"id"]]" and "[]". */
+	const size_t most = REDUCE_RUN_BYTES - 12;
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		struct reduce_acc accs[2];
+
+		for (size_t i = 0; i < COUNT(accs); i++) {
+			reduce_acc_init(&accs[i], &function, &work);
+			assert_int_equal(reduce_acc_row(&accs[i], STR("1"), STR("id"),
+							i ? STR("2") : text_of(most + more)),
+					 STATUS_OK);
+		}
+		run_all(accs, COUNT(accs));
+		if (more)
+			calls_are((const size_t[]){ 1, 1 }, 2, false);
+		else
+			calls_are((const size_t[]){ 2 }, 1, false);
+	}
+}
+
+/* Questions of an attempt, which are all of one reduce: so many are answered by a call. */
+static void
+answer_questions(const struct reduce_question *questions, size_t count)
+{
+	struct view_error error = { 0 };
+	struct reduce_asked asked;
+	struct err err = { 0 };
+	struct reduce_run run = {
+		.functions = &noting, .asked = &asked, .w = &work, .error = &error, .err = &err
+	};
+
+	calls.count = 0;
+	assert_int_equal(reduce_memo_new(MEMO_BYTES, &run.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(reduce_asked_add(&asked, &questions[i]), STATUS_OK);
+	assert_int_equal(reduce_answer(&run), STATUS_OK);
+	for (size_t i = 0; i < count; i++)
+		assert_true(str_eq(reduce_memo_find(run.memo, &questions[i]), STR("r7")));
+	reduce_asked_release(&asked);
+	reduce_memo_free(run.memo);
+}
+
+static void
+so_many_questions_are_answered_by_a_call(void **state)
+{
+	struct reduce_question *questions = arena_zalloc(arena, (REDUCE_CALL_GROUPS + 1) *
+									sizeof(*questions));
+
+	(void)state;
+	assert_non_null(questions);
+	for (size_t i = 0; i <= REDUCE_CALL_GROUPS; i++)
+		questions[i] = (struct reduce_question){ .name = STR("f"),
+							 .keys = arena_printf(arena, "[%zu]", i),
+							 .values = STR("[1]") };
+	answer_questions(questions, REDUCE_CALL_GROUPS);
+	calls_are((const size_t[]){ REDUCE_CALL_GROUPS }, 1, false);
+	answer_questions(questions, REDUCE_CALL_GROUPS + 1);
+	calls_are((const size_t[]){ REDUCE_CALL_GROUPS, 1 }, 2, false);
+	/* The one that passes the limit of bytes is the last one of its call. */
+	questions[0].values = text_of(REDUCE_RUN_BYTES - questions[0].keys.len);
+	answer_questions(questions, 2);
+	calls_are((const size_t[]){ 2 }, 1, false);
+	questions[0].values = text_of(REDUCE_RUN_BYTES - questions[0].keys.len + 1);
+	answer_questions(questions, 2);
+	calls_are((const size_t[]){ 1, 1 }, 2, false);
+}
+
+static void
+so_many_questions_are_taken(void **state)
+{
+	struct reduce_question q = { .name = STR("f"), .keys = STR("1"), .values = STR("2") };
+	struct reduce_asked asked;
+
+	(void)state;
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	for (size_t i = 0; i < REDUCE_ASKED_MOST + 2; i++)
+		assert_int_equal(reduce_asked_add(&asked, &q), STATUS_OK);
+	assert_int_equal(asked.count, REDUCE_ASKED_MOST);
+	reduce_asked_clear(&asked);
+	assert_int_equal(asked.count, 0);
+	/* The one that passes the limit of bytes is the last one. */
+	q.values = text_of(REDUCE_ASKED_BYTES / 2 - q.keys.len);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(reduce_asked_add(&asked, &q), STATUS_OK);
+	assert_int_equal(asked.count, 3);
+	reduce_asked_release(&asked);
+}
+
 static void
 a_rank_is_a_number_up_to_its_limit(void **state)
 {
@@ -320,6 +537,12 @@ main(void)
 		TEST(answers_without_memory_are_none),
 		TEST(a_call_without_room_is_not_made),
 		TEST(a_call_without_memory_is_not_made),
+		TEST(a_group_of_rows_has_so_many_of_them),
+		TEST(a_group_of_rows_has_so_many_bytes),
+		TEST(a_call_has_so_many_groups),
+		TEST(a_call_has_so_many_bytes),
+		TEST(so_many_questions_are_answered_by_a_call),
+		TEST(so_many_questions_are_taken),
 		TEST(a_rank_is_a_number_up_to_its_limit),
 	};
 
