@@ -219,6 +219,8 @@ what_is_no_message_of_scram_is_refused(void **state)
 					     "n,,n=a=b,r=x",
 					     "n,,n=anna,r=",
 					     "n,,n=anna,r=a b",
+					     "n,,n=anna,r=a\x7f",
+					     "n,,n=anna,r=\xc3\xa4",
 					     "n,a=bert,n=anna,r=x",
 					     "p=tls-unique,,n=anna,r=x",
 					     "x,,n=anna,r=x",
@@ -243,6 +245,168 @@ what_is_no_message_of_scram_is_refused(void **state)
 				 STATUS_INVALID);
 		auth_scram_free(s);
 	}
+}
+
+/* The end of a login that has begun with this nonce; what the client then sends is `change`d. */
+static enum status
+end_with(struct fixture *f, struct auth *end_at,
+	 struct str (*change)(struct fixture *f, struct str), struct auth_user *ret)
+{
+	struct auth_scram *s;
+	struct str answer, final;
+	enum status status;
+
+	assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=x"), &f->client, f->arena, &s,
+					  &answer, &f->err),
+			 STATUS_OK);
+	final = client_final(f, "pencil", "n=anna,r=x", answer);
+	status = auth_scram_end(s, end_at, change ? change(f, final) : final, &f->client, f->arena,
+				&answer, ret, &f->err);
+	auth_scram_free(s);
+	return status;
+}
+
+/* The proof is what is behind the last "p=". */
+static struct str
+with_proof(struct fixture *f, struct str final, struct str proof)
+{
+	struct str head = final;
+
+	while (!str_starts_with(str_skip(head, head.len - 3), STR(",p=")))
+		head.len--;
+	return arena_printf(f->arena, "%.*s%.*s", STR_ARG(head), STR_ARG(proof));
+}
+
+static struct str
+with_another_header(struct fixture *f, struct str final)
+{
+	return arena_printf(f->arena, "c=eSws%.*s", STR_ARG(str_skip(final, strlen("c=biws"))));
+}
+
+static struct str
+with_a_header_that_is_none(struct fixture *f, struct str final)
+{
+	return arena_printf(f->arena, "c=!%.*s", STR_ARG(str_skip(final, strlen("c=biws"))));
+}
+
+static struct str
+with_another_nonce(struct fixture *f, struct str final)
+{
+	return arena_printf(f->arena, "c=biws,r=y%.*s",
+			    STR_ARG(str_skip(final, strlen("c=biws,r=x"))));
+}
+
+static struct str
+with_more_behind_it(struct fixture *f, struct str final)
+{
+	return arena_printf(f->arena, "%.*s,x=1", STR_ARG(final));
+}
+
+static struct str
+with_a_short_proof(struct fixture *f, struct str final)
+{
+	return with_proof(f, final, STR("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="));
+}
+
+static struct str
+with_a_long_proof(struct fixture *f, struct str final)
+{
+	return with_proof(f, final, STR("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"));
+}
+
+static struct str
+with_a_proof_that_is_none(struct fixture *f, struct str final)
+{
+	return with_proof(f, final, STR("!"));
+}
+
+/* Each part of the last message by itself, while all others are right. */
+static void
+each_part_of_the_last_message_counts(void **state)
+{
+	static struct str (*const changes[])(struct fixture * f, struct str final) = {
+		with_another_header,       with_a_header_that_is_none, with_another_nonce,
+		with_more_behind_it,       with_a_short_proof,         with_a_long_proof,
+		with_a_proof_that_is_none,
+	};
+	struct fixture *f = *state;
+	struct auth_user user;
+
+	assert_int_equal(end_with(f, f->auth, NULL, &user), STATUS_OK);
+	assert_true(str_eq(user.name, STR("anna")));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (end_with(f, f->auth, changes[i], &user) != STATUS_INVALID)
+			fail_msg("change %zu", i);
+}
+
+/* Wherever a message ends, what lies behind it in memory is none of it. */
+static void
+a_message_that_is_cut_is_none(void **state)
+{
+	static const char first[] = "n,,n=anna,r=xyz";
+	struct fixture *f = *state;
+	struct auth_scram *s;
+	struct auth_user user;
+	struct str answer, final;
+
+	for (size_t len = 0; len < strlen(first); len++) {
+		enum status status = auth_scram_begin(f->auth, str_of(first, len), &f->client,
+						      f->arena, &s, &answer, &f->err);
+
+		/* A nonce may be as short as one likes. */
+		assert_int_equal(status, len > strlen("n,,n=anna,r=") ? STATUS_OK : STATUS_INVALID);
+		if (status == STATUS_OK)
+			auth_scram_free(s);
+	}
+	assert_int_equal(auth_scram_begin(f->auth, STR("n,,n=anna,r=x"), &f->client, f->arena, &s,
+					  &answer, &f->err),
+			 STATUS_OK);
+	final = client_final(f, "pencil", "n=anna,r=x", answer);
+	for (size_t len = 0; len < final.len; len++)
+		assert_int_equal(auth_scram_end(s, f->auth, str_of(final.ptr, len), &f->client,
+						f->arena, &answer, &user, &f->err),
+				 STATUS_INVALID);
+	auth_scram_free(s);
+}
+
+/* Between the two messages the password has become another one. */
+static void
+a_proof_of_a_former_password_is_wrong(void **state)
+{
+	const struct auth_hashing how = { .rounds = ROUNDS };
+	struct fixture *f = *state;
+	struct auth *now = auth_new();
+	struct auth_user user;
+	struct str hashed;
+
+	assert_int_equal(
+		auth_hash_password(STR("anna"), STR("crayon"), &how, f->arena, &hashed, &f->err),
+		STATUS_OK);
+	assert_int_equal(auth_add_admin_hashed(now, STR("anna"), hashed, &f->err), STATUS_OK);
+	assert_int_equal(end_with(f, now, NULL, &user), STATUS_UNAUTHORIZED);
+	assert_int_equal(end_with(f, f->auth, NULL, &user), STATUS_OK);
+	auth_free(now);
+}
+
+/* As many wrong proofs as wrong passwords, and then the right one is not looked at. */
+static void
+wrong_proofs_are_counted_as_failures(void **state)
+{
+	static const struct lockout_rules rules = {
+		.mode = LOCKOUT_ENFORCE, .threshold = 2, .lifetime_ms = 1000 * 1000, .objects = 64
+	};
+	struct fixture *f = *state;
+
+	f->client.by.address = STR("192.0.2.77:1");
+	assert_int_equal(log_in(f, "anna", "Pencil"), STATUS_UNAUTHORIZED);
+	assert_int_equal(log_in(f, "anna", "Pencil"), STATUS_UNAUTHORIZED);
+	auth_set_lockout(f->auth, &rules);
+	assert_int_equal(log_in(f, "anna", "Pencil"), STATUS_UNAUTHORIZED);
+	assert_int_equal(log_in(f, "anna", "pencil"), STATUS_OK);
+	assert_int_equal(log_in(f, "anna", "Pencil"), STATUS_UNAUTHORIZED);
+	assert_int_equal(log_in(f, "anna", "pencil"), STATUS_FORBIDDEN);
+	f->client.by.address = STR("192.0.2.78:1");
+	assert_int_equal(log_in(f, "anna", "pencil"), STATUS_OK);
 }
 
 static void
@@ -343,6 +507,13 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_name_that_nobody_has_always_has_the_same_salt,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_message_of_scram_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(each_part_of_the_last_message_counts, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_message_that_is_cut_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_proof_of_a_former_password_is_wrong, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(wrong_proofs_are_counted_as_failures, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_proof_serves_one_login_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_nonce_has_any_printable_characters, setup,
