@@ -24,6 +24,7 @@ enum {
 	REFUSALS = VIEW_REFUSALS_SHOWN + 3,
 	LACKING = 5,
 	PATIENCE_MS = 60000,
+	CLEARED_ROWS = 6000,   /* more than one transaction clears */
 	STALE_NUMBER = 100000, /* that no group of a test reaches */
 };
 
@@ -862,6 +863,57 @@ a_cleanup_keeps_what_has_a_name_and_is_live(void **state)
 	world_free(w);
 }
 
+static enum status
+views_left_body(struct kv_tx *tx, void *arg)
+{
+	AUTO(buf_release) struct buf lo = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf hi = CATALOG_KEY_INIT;
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct world *w = arg;
+	struct kv_pair pair;
+	enum status status;
+
+	w->row_count = 0;
+	buf_set(&lo, w->f->db->prefix);
+	tuple_put_u64(&lo, VIEW_SPACE);
+	TRY(view_prefix_end(buf_str(&lo), &hi));
+	TRY(kv_scan_init(&scan, tx, buf_str(&lo), buf_str(&hi), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK)
+		w->row_count++;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Whichever kind of keys is more than one transaction clears, and those that come behind it. */
+static void
+a_cleanup_of_many_rows_leaves_none(void **state)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(1 << 20);
+	struct world *w = world_new(*state);
+	struct err err = { 0 };
+	uint64_t cleared;
+
+	buf_append_cstr(&text, "{\"rows\":[[0,0]");
+	for (int i = 1; i < CLEARED_ROWS; i++)
+		buf_printf(&text, ",[%d,1]", i);
+	buf_append_cstr(&text, "]}");
+	buf_append_byte(&text, 0);
+	assert_int_equal(buf_status(&text), STATUS_OK);
+	(void)fixture_put(w->f, "many", NULL, text.ptr);
+	(void)fixture_put(w->f, "none", NULL, "{}");
+	update(w);
+	updates_end(w);
+	assert_int_equal(kv_run_read(w->f->calm, views_left_body, w, NULL), STATUS_OK);
+	assert_true(w->row_count > CLEARED_ROWS);
+	assert_int_equal(view_cleanup(w->f->store, CATALOG_SPACE_COUCH, w->f->db->name, NULL, 0,
+				      &cleared, &err),
+			 STATUS_OK);
+	assert_int_equal(cleared, 1);
+	assert_int_equal(kv_run_read(w->f->calm, views_left_body, w, NULL), STATUS_OK);
+	/* The number of the next group. */
+	assert_int_equal(w->row_count, 1);
+	world_free(w);
+}
+
 struct stale {
 	struct world *w;
 	unsigned from, to;
@@ -979,6 +1031,7 @@ main(void)
 		TEST(nothing_is_asked_of_an_engine_that_ends),
 		TEST(a_failed_update_is_remembered_until_one_succeeds),
 		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),
+		TEST(a_cleanup_of_many_rows_leaves_none),
 		TEST(a_cleanup_of_many_groups_keeps_what_is_live),
 	};
 
