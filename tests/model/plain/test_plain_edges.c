@@ -120,6 +120,13 @@ collection(struct fixture *f, const char *name)
 
 /* ---- Descriptions of indexes ---- */
 
+/* A member of a description. */
+#define COLLATION                                                                                  \
+	"\"collation\":{\"locale\":\"en\",\"caseLevel\":false,\"caseFirst\":\"off\","              \
+	"\"strength\":2,\"numericOrdering\":false,\"alternate\":\"non-ignorable\","                \
+	"\"maxVariable\":\"punct\",\"normalization\":false,\"backwards\":false,"                   \
+	"\"version\":\"57.1\"}"
+
 static void
 what_is_no_index_is_refused(void **state)
 {
@@ -143,6 +150,16 @@ what_is_no_index_is_refused(void **state)
 		  "an index has one hashed field" },
 		{ "{\"name\":\"x\",\"key\":{\"a\":1},\"collation\":1}",
 		  "the collation of an index is a document" },
+		/* Also where the other one of both is right. */
+		{ "{\"name\":\"x\",\"key\":{\"a\":1}," COLLATION
+		  ",\"partialFilterExpression\":{\"a\":{\"$nothing\":1}}}",
+		  "unknown operator: $nothing" },
+		{ "{\"name\":\"x\",\"key\":{\"a\":1},\"collation\":{\"locale\":\"simple\"},"
+		  "\"partialFilterExpression\":{\"a\":1}}",
+		  "An index has no collation that orders texts by bytes." },
+		{ "{\"name\":\"x\",\"key\":{\"a\":1},\"collation\":{\"locale\":\"en\"},"
+		  "\"partialFilterExpression\":{\"a\":1}}",
+		  "The collation of an index has all of its members, in order." },
 	};
 	struct fixture *f = *state;
 
