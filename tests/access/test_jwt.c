@@ -17,6 +17,7 @@
 
 enum {
 	NOW = 1700000000,
+	MOMENT_BYTES = 63, /* of the text of a moment */
 };
 
 struct fixture {
@@ -354,6 +355,10 @@ static const struct {
 	  "Invalid exp claim" },
 	{ "{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"exp\":1700000100,\"nbf\":1700000001}",
 	  STATUS_UNAUTHORIZED, "nbf not in past" },
+	{ "{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"exp\":1700000100,\"nbf\":\"1\"}", STATUS_INVALID,
+	  "Invalid nbf claim" },
+	{ "{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"exp\":1700000100,\"_couchdb.roles\":null}",
+	  STATUS_INVALID, "Malformed token" },
 	{ "{\"alg\":\"HS256\"}", "{\"exp\":1700000100}", STATUS_UNAUTHORIZED,
 	  "Token missing sub claim." },
 	{ "{\"alg\":\"HS256\"}", "{\"sub\":\"\",\"exp\":1700000100}", STATUS_UNAUTHORIZED,
@@ -400,6 +405,15 @@ claims_are_required_as_the_settings_say(void **state)
 		       "Missing kid claim");
 	expect_refused(token_hs(head, "{}"), STATUS_INVALID, "Missing iss claim");
 	expect_refused(token_hs(head, "{\"iss\":\"you\"}"), STATUS_INVALID, "Invalid iss claim");
+	expect_refused(token_hs(head, "{\"iss\":7}"), STATUS_INVALID, "Invalid iss claim");
+	expect_refused(token_hs(head, "{\"iss\":\"me, or you\",\"iat\":\"1\"}"), STATUS_INVALID,
+		       "Invalid iat claim");
+	/* Nothing says where roles are. */
+	assert_int_equal(expect_right(token_hs(head, "{\"sub\":\"a\",\"exp\":1700000100,\"nbf\":1,"
+						     "\"iat\":1,\"iss\":\"me, or you\","
+						     "\"_couchdb.roles\":[\"x\"]}"))
+				 .roles_count,
+			 0);
 	expect_refused(token_hs(head, "{\"iss\":\"me, or you\"}"), STATUS_INVALID,
 		       "Missing iat claim");
 	expect_refused(token_hs(head, "{\"iss\":\"me, or you\",\"iat\":1.5}"), STATUS_INVALID,
@@ -423,6 +437,15 @@ what_a_token_says_of_its_time_holds_also_where_it_is_not_required(void **state)
 			 NOW + 1);
 	assert_true(expect_right(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"exp\":1e300}"))
 			    .until_s == JWT_FOR_EVER);
+	/* What is as large as 2^63 is no moment, and the number in front of it is one. */
+	assert_true(expect_right(token_hs("{\"alg\":\"HS256\"}",
+					  "{\"sub\":\"a\",\"exp\":9223372036854775808}"))
+			    .until_s == JWT_FOR_EVER);
+	assert_true(expect_right(token_hs("{\"alg\":\"HS256\"}",
+					  "{\"sub\":\"a\",\"exp\":9223372036854774784}"))
+			    .until_s == UINT64_C(9223372036854774784));
+	/* It begins now. */
+	(void)expect_right(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"nbf\":1700000000}"));
 	expect_refused(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"exp\":1}"),
 		       STATUS_UNAUTHORIZED, "exp not in future");
 	expect_refused(token_hs("{\"alg\":\"HS256\"}", "{\"sub\":\"a\",\"nbf\":1700000001}"),
@@ -646,6 +669,76 @@ limits_of_tokens_are_told(void **state)
 	}
 }
 
+/* A moment's text, and roles in both of their forms, up to the last that is taken. */
+static void
+claims_have_lengths_up_to_their_limits(void **state)
+{
+	struct buf AUTO(buf_release) list = BUF_INIT(JWT_TOKEN_BYTES);
+	struct buf AUTO(buf_release) text = BUF_INIT(JWT_TOKEN_BYTES);
+
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		/* 1e10 with as many zeros behind its point as fit. */
+		struct str exp = arena_printf(f.arena, "{\"sub\":\"a\",\"exp\":1.%0*de10}",
+					      MOMENT_BYTES - 5 + more, 0);
+
+		if (more)
+			expect_refused(token_hs("{\"alg\":\"HS256\"}", exp.ptr), STATUS_INVALID,
+				       "Invalid exp claim");
+		else
+			(void)expect_right(token_hs("{\"alg\":\"HS256\"}", exp.ptr));
+		buf_clear(&list);
+		buf_clear(&text);
+		buf_append_cstr(&list, "{\"sub\":\"a\",\"exp\":1e10,\"_couchdb.roles\":[\"x\"");
+		buf_append_cstr(&text, "{\"sub\":\"a\",\"exp\":1e10,\"_couchdb.roles\":\"x");
+		for (int i = 1; i < JWT_ROLES_LIMIT + more; i++) {
+			buf_append_cstr(&list, ",\"x\"");
+			buf_append_cstr(&text, ",x");
+		}
+		buf_append(&list, "]}", 3);
+		buf_append(&text, "\"}", 3);
+		if (more) {
+			expect_refused(token_hs("{\"alg\":\"HS256\"}", list.ptr), STATUS_INVALID,
+				       "A token has at most 1000 roles.");
+			expect_refused(token_hs("{\"alg\":\"HS256\"}", text.ptr), STATUS_INVALID,
+				       "A token has at most 1000 roles.");
+			continue;
+		}
+		assert_int_equal(
+			expect_right(token_hs("{\"alg\":\"HS256\"}", list.ptr)).roles_count,
+			JWT_ROLES_LIMIT);
+		assert_int_equal(
+			expect_right(token_hs("{\"alg\":\"HS256\"}", text.ptr)).roles_count,
+			JWT_ROLES_LIMIT);
+	}
+}
+
+/* What is in a string opens nothing, wherever its quotes are. */
+static void
+brackets_in_strings_are_not_counted(void **state)
+{
+	static const char *const begins[] = { "\"", "\"\\\"", "\"\\\\\",\"y\":\"" };
+	struct buf AUTO(buf_release) claims = BUF_INIT(JWT_TOKEN_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		buf_clear(&claims);
+		buf_append_cstr(&claims, "{\"sub\":\"a\",\"exp\":1e10,\"x\":");
+		buf_append_cstr(&claims, begins[i]);
+		for (int k = 0; k < 2 * JWT_DEPTH_LIMIT; k++)
+			buf_append_cstr(&claims, k % 2 ? "[" : "{");
+		buf_append(&claims, "\"}", 3);
+		(void)expect_right(token_hs("{\"alg\":\"HS256\"}", claims.ptr));
+	}
+	/* Those that are closed are not open any more. */
+	buf_clear(&claims);
+	buf_append_cstr(&claims, "{\"sub\":\"a\",\"exp\":1e10,\"x\":[0");
+	for (int k = 0; k < 2 * JWT_DEPTH_LIMIT; k++)
+		buf_append_cstr(&claims, k % 2 ? ",[]" : ",{}");
+	buf_append(&claims, "]}", 3);
+	(void)expect_right(token_hs("{\"alg\":\"HS256\"}", claims.ptr));
+}
+
 static void
 a_token_is_remembered_until_it_ends_and_for_its_rules_only(void **state)
 {
@@ -713,6 +806,8 @@ main(void)
 		CASE(private_keys_and_weak_keys_are_refused),
 		CASE(keys_are_taken_up_to_their_limits),
 		CASE(limits_of_tokens_are_told),
+		CASE(claims_have_lengths_up_to_their_limits),
+		CASE(brackets_in_strings_are_not_counted),
 		CASE(a_token_is_remembered_until_it_ends_and_for_its_rules_only),
 		CASE(a_token_that_says_much_is_not_remembered),
 	};
