@@ -9,6 +9,10 @@
 #include "kv/tuple.h"
 #include "loop/wait.h"
 
+enum {
+	TOTAL_VALUES = 120, /* of which each two and each three are compared */
+};
+
 static int
 compare(const char *a, const char *b)
 {
@@ -279,17 +283,55 @@ append_random(struct buf *out, unsigned depth)
 	buf_append_byte(out, what < 6 ? ']' : '}');
 }
 
+static int
+compare_exactly(const char *x, const char *y)
+{
+	struct leaf_value a = value_of(x), b = value_of(y);
+	int order = 0;
+
+	assert_int_equal(collate_exactly(&a, &b, &work, &order), STATUS_OK);
+	return (order > 0) - (order < 0);
+}
+
+/* Whichever two are compared, in whichever direction, and whichever three. */
+static void
+assert_total(int (*compares)(const char *x, const char *y), const char *const *values, size_t count)
+{
+	static int order[TOTAL_VALUES][TOTAL_VALUES];
+
+	assert_true(count <= TOTAL_VALUES);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < count; j++)
+			order[i][j] = compares(values[i], values[j]);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(order[i][i], 0);
+		for (size_t j = 0; j < count; j++) {
+			if (order[i][j] != -order[j][i])
+				fail_msg("%s, %s", values[i], values[j]);
+			for (size_t k = 0; k < count; k++) {
+				if (order[i][j] <= 0 && order[j][k] <= 0 && order[i][k] > 0)
+					fail_msg("%s, %s, %s", values[i], values[j], values[k]);
+			}
+		}
+	}
+}
+
 static void
 order_is_total(void **state)
 {
-	enum {
-		VALUES = 120
+	static const char *const kinds[] = {
+		"null",         "true",   "false",     "0",           "1",
+		"1.0",          "1.1",    "1.10",      "-2",          "1e400",
+		"100",          "1e2",    "\"\"",      "\"a\"",       "\"1\"",
+		"\"a\\u0000\"", "[]",     "{}",        "[1]",         "[1.0]",
+		"[\"a\"]",      "[null]", "{\"a\":1}", "{\"a\":1.0}", "{\"a\":\"x\"}",
 	};
-	const char *values[VALUES];
-	static int order[VALUES][VALUES];
+	const char *values[TOTAL_VALUES];
 
 	(void)state;
-	for (size_t i = 0; i < VALUES; i++) {
+	assert_total(compare, kinds, COUNT(kinds));
+	assert_total(compare_exactly, kinds, COUNT(kinds));
+	for (size_t i = 0; i < TOTAL_VALUES; i++) {
 		struct buf text = BUF_INIT(1 << 16);
 
 		append_random(&text, 3);
@@ -297,19 +339,8 @@ order_is_total(void **state)
 		buf_release(&text);
 		assert_non_null(values[i]);
 	}
-	for (size_t i = 0; i < VALUES; i++) {
-		for (size_t j = 0; j < VALUES; j++)
-			order[i][j] = compare(values[i], values[j]);
-		assert_int_equal(order[i][i], 0);
-	}
-	for (size_t i = 0; i < VALUES; i++) {
-		for (size_t j = 0; j < VALUES; j++) {
-			for (size_t k = 0; k < VALUES; k++) {
-				if (order[i][j] <= 0 && order[j][k] <= 0 && order[i][k] > 0)
-					fail_msg("%s, %s, %s", values[i], values[j], values[k]);
-			}
-		}
-	}
+	assert_total(compare, values, TOTAL_VALUES);
+	assert_total(compare_exactly, values, TOTAL_VALUES);
 }
 
 static void

@@ -699,6 +699,34 @@ what_is_no_value_has_no_component(void **state)
 	}
 }
 
+/* Of what is no value behind a part that is too long nobody is told that it is too long. */
+static void
+what_is_no_value_is_told_as_that_however_long_it_is(void **state)
+{
+	enum {
+		DIGITS = 20000
+	};
+	static const char *const ends[] = { ",x]", ",1", ",", "" };
+	char *digits = arena_bytes(arena, DIGITS + 1);
+
+	(void)state;
+	assert_non_null(digits);
+	memset(digits, '7', DIGITS);
+	digits[DIGITS] = 0;
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		AUTO(buf_release) struct buf raw = BUF_INIT(4096);
+		enum status of_long = index_json_component_of_text(
+			&raw, DOC_KEY_RAW, arena_printf(arena, "[%s%s", digits, ends[i]), 4000,
+			&work);
+		enum status of_short = index_json_component_of_text(
+			&raw, DOC_KEY_RAW, arena_printf(arena, "[7%s", ends[i]), 4000, &work);
+
+		assert_int_not_equal(of_short, STATUS_OK);
+		assert_int_equal(of_long, of_short);
+		assert_int_equal(raw.len, 0);
+	}
+}
+
 /* ---- Memory that ends ---- */
 
 static uint64_t failing; /* the allocation of an operation that fails; 0: none does */
@@ -894,6 +922,7 @@ main(void)
 		TEST(a_path_leads_to_a_value_in_both_forms),
 		TEST(a_component_of_a_text_has_bytes_up_to_what_is_asked),
 		TEST(what_is_no_value_has_no_component),
+		TEST(what_is_no_value_is_told_as_that_however_long_it_is),
 		TEST(what_has_no_room_is_not_made),
 		TEST(what_has_no_memory_is_not_made),
 	};
