@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "index/bson/form.h"
+#include "index/engine/build.h"
 #include "index/json/form.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
@@ -691,6 +692,32 @@ definitions_that_nothing_can_be_made_of_are_found(void **state)
 	assert_says(f, "unreadable_value");
 }
 
+/* A record of a stretch lies where one belongs, and nothing else does. */
+static void
+parts_of_a_build_that_are_none_are_found(void **state)
+{
+	struct buf key = BUF_INIT(KEY_BYTES), value = BUF_INIT(INDEX_RECORD_BYTES);
+	struct fixture *f = *state;
+	struct str at;
+
+	index_build_record_put(&value, &(struct index_build_record){ .total = 7 });
+	index_key_stretch(&key, f->db, 1, 0);
+	at = joined(f, buf_str(&key), STR(""));
+	set(f, at, buf_str(&value));
+	assert_says(f, "");
+	set(f, at, STR("\x15\x01"));
+	assert_says(f, "unreadable_value");
+	clear(f, at);
+	set(f, joined(f, at, STR("\x15\x01")), buf_str(&value));
+	assert_says(f, "unknown_key");
+	clear(f, joined(f, at, STR("\x15\x01")));
+	/* Without the number of the stretch, which is a byte. */
+	set(f, str_of(at.ptr, at.len - 1), buf_str(&value));
+	assert_says(f, "unknown_key");
+	buf_release(&key);
+	buf_release(&value);
+}
+
 /* ---- Bodies ---- */
 
 static void
@@ -1132,6 +1159,7 @@ main(void)
 		VERIFY_TEST(wrong_watched_key_and_unknown_counters_are_found),
 		VERIFY_TEST(settings_that_are_no_text_are_found),
 		VERIFY_TEST(definitions_that_nothing_can_be_made_of_are_found),
+		VERIFY_TEST(parts_of_a_build_that_are_none_are_found),
 		VERIFY_TEST(lost_body_is_found),
 		VERIFY_TEST(lost_root_is_found),
 		VERIFY_TEST(bodies_of_no_leaf_are_found_once_each),
