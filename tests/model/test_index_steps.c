@@ -28,6 +28,7 @@ enum {
 	FAILURE_BYTES = TOLD_BYTES + 16,
 	LONG_ID_BYTES = 500,
 	PROGRESS_BYTES = 1 << 20,
+	INDEXES_MOST = 17, /* of a database in these tests */
 };
 
 /* ---- In the place of the clock and of pauses ---- */
@@ -886,6 +887,25 @@ progress_that_has_no_memory_says_so(void **state)
 	assert_true(bytes > 0);
 }
 
+/* Whether the room for definitions is full or not. */
+static void
+progress_is_of_each_index_that_is_built(void **state)
+{
+	(void)state;
+	for (size_t count = 1; count <= INDEXES_MOST; count++) {
+		struct kv_tx *tx = fixture_begin(world.f);
+		struct index_progress *list;
+		size_t listed;
+
+		assert_int_equal(
+			index_progress_list(tx, 2 * INDEXES_MOST, world.f->arena, &list, &listed),
+			STATUS_OK);
+		kv_tx_free(tx);
+		assert_int_equal(listed, count);
+		create_index(0);
+	}
+}
+
 /* Each allocation fails once, and those behind it do not. */
 static void
 progress_is_told_whole_or_not_at_all(void **state)
@@ -1076,6 +1096,7 @@ main(void)
 		TEST(a_database_that_is_deleted_meanwhile_is_not_built_on),
 		TEST(progress_is_what_all_stretches_have_passed),
 		TEST(progress_that_has_no_memory_says_so),
+		TEST(progress_is_of_each_index_that_is_built),
 		TEST(progress_is_told_whole_or_not_at_all),
 		TEST(violations_are_counted_and_named),
 		TEST(as_many_violations_are_named_as_may_be),

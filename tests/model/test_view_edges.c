@@ -16,6 +16,7 @@
 #include "index/versions.h"
 #include "index/view/build.h"
 #include "index/view/keys.h"
+#include "index/view/run.h"
 #include "index/view/sums.h"
 
 enum {
@@ -24,8 +25,10 @@ enum {
 	REFUSALS = VIEW_REFUSALS_SHOWN + 3,
 	LACKING = 5,
 	PATIENCE_MS = 60000,
-	CLEARED_ROWS = 6000,   /* more than one transaction clears */
-	STALE_NUMBER = 100000, /* that no group of a test reaches */
+	LARGE_DOCS = 9,
+	LARGE_BYTES = VIEW_STEP_BYTES / 5, /* of a row: few of them are a step */
+	CLEARED_ROWS = 6000,               /* more than one transaction clears */
+	STALE_NUMBER = 100000,             /* that no group of a test reaches */
 };
 
 static const char raw_pairs[] = "{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":\"_sum\","
@@ -863,6 +866,66 @@ a_cleanup_keeps_what_has_a_name_and_is_live(void **state)
 	world_free(w);
 }
 
+/* ---- What is told of a step ---- */
+
+struct telling {
+	unsigned told[LARGE_DOCS];
+	unsigned steps;
+};
+
+static bool
+note_step(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	struct telling *t = arg;
+
+	(void)step, (void)ret_least;
+	t->steps++;
+	return true;
+}
+
+static void
+note_left_out(void *arg, const struct view_left_out *out)
+{
+	struct telling *t = arg;
+
+	assert_int_equal(out->id.len, 2);
+	assert_in_range(out->id.ptr[1], '0', '0' + LARGE_DOCS - 1);
+	assert_int_equal(out->rows, 1);
+	t->told[out->id.ptr[1] - '0']++;
+}
+
+/* Each of the documents lacks a row, and the batch is more than one step writes. */
+static void
+what_is_left_out_is_told_once(void **state)
+{
+	struct world *w = world_new(*state);
+	const struct view_build build = build_of(w, &views_functions);
+	struct telling telling = { .steps = 0 };
+	const struct view_run_hooks hooks = { .stepped = note_step,
+					      .left_out = note_left_out,
+					      .arg = &telling };
+	struct str too_long = text_json(w->f->arena, 2 * VIEW_KEY_BYTES);
+	struct str large = text_json(w->f->arena, LARGE_BYTES);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+	char id[3] = "l0";
+
+	for (int i = 0; i < LARGE_DOCS; i++) {
+		id[1] = (char)('0' + i);
+		(void)fixture_put(w->f, id, NULL,
+				  arena_printf(w->f->arena, "{\"rows\":[[%.*s,1],[2,%.*s]]}",
+					       STR_ARG(too_long), STR_ARG(large))
+					  .ptr);
+	}
+	least = newest(w);
+	assert_int_equal(view_run(&build, &least, &hooks, w->f->arena, &error, &err), STATUS_OK);
+	assert_true(telling.steps > 2);
+	for (int i = 0; i < LARGE_DOCS; i++)
+		assert_int_equal(telling.told[i], 1);
+	world_free(w);
+}
+
 static enum status
 views_left_body(struct kv_tx *tx, void *arg)
 {
@@ -1030,6 +1093,7 @@ main(void)
 		TEST(a_request_waits_until_its_deadline_or_its_end),
 		TEST(nothing_is_asked_of_an_engine_that_ends),
 		TEST(a_failed_update_is_remembered_until_one_succeeds),
+		TEST(what_is_left_out_is_told_once),
 		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),
 		TEST(a_cleanup_of_many_rows_leaves_none),
 		TEST(a_cleanup_of_many_groups_keeps_what_is_live),
