@@ -243,6 +243,42 @@ counting_begin(struct waiter *w, struct wait_work *work)
 
 static const struct waiter_ops counting_ops = { .begin = counting_begin };
 
+/* The only turn is another one's: a login waits for it, unless nobody waits for the login. */
+static void
+a_login_without_a_turn_ends_as_its_client_does(void **state)
+{
+	static const struct hash_queue_limits one = { .threads = 1, .waiting = 1 };
+	static const struct hash_queue_limits full = { .threads = 1, .waiting = 0 };
+	const struct str password = STR("s3cret:with colon");
+	struct fixture *f = *state;
+	struct hash_turn other = { .key = { 1 } };
+	struct event gone;
+	const struct auth_client client = { .by.address = STR("192.0.2.9:1"), .gone = &gone };
+	const struct auth_hashing how = { .rounds = ROUNDS, .client = &client, .limits = one };
+	struct auth_user user;
+	struct str text;
+
+	event_init(&gone);
+	event_set(&gone);
+	address_block_of(STR("192.0.2.8:1"), &other.address);
+	assert_int_equal(hash_queue_enter(&other, &one, NULL), HASH_QUEUE_TURN);
+	auth_set_hash_limits(f->auth, &one);
+	assert_int_equal(auth_login(f->auth, "session", STR("anna"), password, &client, f->arena,
+				    &user, &f->err),
+			 STATUS_CANCELLED);
+	assert_int_equal(auth_hash_password(STR("bert"), STR("x"), &how, f->arena, &text, &f->err),
+			 STATUS_CANCELLED);
+	auth_set_hash_limits(f->auth, &full);
+	assert_int_equal(auth_login(f->auth, "session", STR("anna"), password, &client, f->arena,
+				    &user, &f->err),
+			 STATUS_TOO_MANY);
+	assert_non_null(strstr(f->err.text, "the limit, hash_queue, is 0."));
+	hash_queue_leave(&other, &one, 0);
+	assert_int_equal(auth_login(f->auth, "session", STR("anna"), password, NULL, f->arena,
+				    &user, &f->err),
+			 STATUS_OK);
+}
+
 static void
 slow_hash_is_paid_once_for_a_good_password_and_always_for_a_bad_one(void **state)
 {
@@ -991,6 +1027,7 @@ main(void)
 		CASE(derived_salts_depend_on_the_name_and_the_secret),
 		CASE(verifiers_keep_a_salt_that_is_there),
 		CASE(bad_names_and_passwords_cannot_be_added),
+		CASE(a_login_without_a_turn_ends_as_its_client_does),
 		CASE(the_longest_name_and_password_log_in),
 		CASE(a_proxy_with_the_secret_says_who_it_is),
 		CASE(a_proxy_has_a_bounded_list_of_algorithms),

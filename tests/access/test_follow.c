@@ -38,6 +38,25 @@ struct fixture {
 	_Atomic unsigned turns; /* of the chore behind the one that looks */
 };
 
+/* What taking the settings answers, once it has done so. */
+static _Atomic enum status take_fails;
+
+enum status __real_settings_live_take(struct settings_live *live, struct settings_held **cached,
+				      enum kv_tx_kind kind, struct settings_held **ret,
+				      struct kv_tx **ret_tx, struct err *err);
+enum status __wrap_settings_live_take(struct settings_live *live, struct settings_held **cached,
+				      enum kv_tx_kind kind, struct settings_held **ret,
+				      struct kv_tx **ret_tx, struct err *err);
+
+enum status
+__wrap_settings_live_take(struct settings_live *live, struct settings_held **cached,
+			  enum kv_tx_kind kind, struct settings_held **ret, struct kv_tx **ret_tx,
+			  struct err *err)
+{
+	TRY(__real_settings_live_take(live, cached, kind, ret, ret_tx, err));
+	return take_fails;
+}
+
 static int
 setup(void **state)
 {
@@ -228,6 +247,39 @@ each_change_of_a_person_is_counted_and_told_once(void **state)
 	assert_int_equal(people_news_count(NULL), 0);
 }
 
+/* The chore's own settings cannot be read, and then they can. */
+static void
+a_look_that_fails_tells_of_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = { 0 };
+	uint64_t before;
+
+	begin(f);
+	f->chores = chores_new(NULL);
+	assert_non_null(f->chores);
+	people_news_chores_add(f->news, f->chores);
+	chores_add(f->chores, &(struct chore){ .name = "count_turns",
+					       .run = count_turn,
+					       .arg = f,
+					       .thread = CHORE_QUICK,
+					       .pause_ms = UINT32_MAX });
+	assert_int_equal(chores_start(f->chores, &err), STATUS_OK);
+	look(f);
+	before = people_news_count(f->news);
+	take_fails = STATUS_IO;
+	change(f, "apple", "cook", NULL);
+	for (unsigned i = 0; i < LOOKS; i++)
+		look(f);
+	assert_int_equal(people_news_count(f->news), before);
+	take_fails = STATUS_OK;
+	while (people_news_count(f->news) == before)
+		look(f);
+	assert_int_equal(people_news_count(f->news), before + 1);
+	chores_stop(f->chores);
+	chores_free(f->chores);
+}
+
 /* ---- Somebody on a connection ---- */
 
 static enum follow_result
@@ -386,6 +438,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		WITH_STORE(each_change_of_a_person_is_counted_and_told_once),
+		WITH_STORE(a_look_that_fails_tells_of_nothing),
 		WITH_STORE(somebody_gets_other_roles_or_goes),
 		WITH_STORE(without_administrators_nobody_in_particular_is_in_charge),
 		WITH_STORE(a_visitor_is_nobody_until_somebody_logs_in),

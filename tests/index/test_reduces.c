@@ -467,6 +467,27 @@ what_is_told_of_a_long_value_is_short(void **state)
 }
 
 /* Wherever the arena ends, a result is whole or none. */
+/* Behind its letter there is nothing of it, nor is there memory. */
+static void
+a_count_without_digits_adds_nothing(void **state)
+{
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_COUNT };
+	char *letter = malloc(1);
+	struct reduce_acc acc;
+	struct str partial;
+
+	(void)state;
+	assert_non_null(letter);
+	*letter = 'r';
+	reduce_acc_init(&acc, &reduce, &work);
+	assert_int_equal(reduce_acc_partial(&acc, str_of(letter, 1)), STATUS_OK);
+	assert_int_equal(reduce_acc_partial(&acc, STR("r12")), STATUS_OK);
+	assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+	assert_true(str_eq(partial, STR("r12")));
+	reduce_acc_release(&acc);
+	free(letter);
+}
+
 /* The result of three rows with that value. */
 static enum status
 reduce_three(const struct view_reduce *reduce, const char *value, struct index_work *w,
@@ -563,6 +584,7 @@ main(void)
 		TEST(a_sum_of_what_has_none_is_an_error_that_stays),
 		TEST(a_result_has_bytes_up_to_the_limit),
 		TEST(what_is_told_of_a_long_value_is_short),
+		TEST(a_count_without_digits_adds_nothing),
 		TEST(a_result_without_room_is_none),
 	};
 

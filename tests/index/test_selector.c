@@ -578,6 +578,44 @@ combinations_mean_what_their_parts_do(void **state)
 	"},"                                                                                       \
 	"{\"e\":{\"$in\":[1,\"\\u0000\"]}},{\"f\":{\"$beginsWith\":\"q\"}}]}"
 
+/* Of a document only these members decide, and of some it is looked at as a whole. */
+static void
+the_members_that_decide_are_known(void **state)
+{
+	static const struct {
+		const char *selector, *members;
+		bool whole;
+	} cases[] = {
+		{ "{}", "", false },
+		{ "{\"a\":1}", "a", false },
+		{ "{\"b\":1,\"a\":{\"$gt\":1}}", "a|b", false },
+		{ "{\"b.c\":1,\"b.d\":2,\"b\":{\"$exists\":true}}", "b", false },
+		{ "{\"$or\":[{\"c\":1},{\"a\":{\"$not\":{\"$eq\":1}}}],\"c\":2}", "a|c", false },
+		{ "{\"a\":{\"b\":{\"c\":1}}}", "a", false },
+		{ "{\"$and\":[{\"_id\":\"x\"},{\"$nor\":[{\"z\":1}]}]}", "_id|z", false },
+		{ "{\"a\":{\"$elemMatch\":{\"$gt\":1}}}", "a", false },
+		{ "{\"$or\":[{\"$gt\":1},{\"b\":1}]}", "b", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct selector *s = compile(cases[i].selector);
+		AUTO(buf_release) struct buf text = BUF_INIT(256);
+		struct str *names;
+		size_t count;
+		bool whole;
+
+		assert_int_equal(selector_members(s, arena, &names, &count, &whole), STATUS_OK);
+		for (size_t k = 0; k < count; k++) {
+			buf_append_cstr(&text, k ? "|" : "");
+			buf_append_str(&text, names[k]);
+		}
+		if (!str_eq(buf_str(&text), str_from_cstr(cases[i].members)) ||
+		    whole != cases[i].whole)
+			fail_msg("%s: %.*s, %d", cases[i].selector, STR_ARG(buf_str(&text)), whole);
+	}
+}
+
 /* Each allocation fails once, and those behind it do not, or those do as well. */
 static void
 every_allocation_may_fail(void **state)
@@ -659,6 +697,7 @@ main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(combinations_mean_what_their_parts_do, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(the_members_that_decide_are_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_arena_is_told, setup, teardown),
 	};

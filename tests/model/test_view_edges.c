@@ -866,6 +866,50 @@ a_cleanup_keeps_what_has_a_name_and_is_live(void **state)
 	world_free(w);
 }
 
+/* A document that was there before the views, of which a step has written some of the rows. */
+static void
+a_first_build_goes_on_amid_a_document(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_build build = build_of(w, &views_functions);
+	struct view_step_size size = { 1, 1 };
+	struct reduce_asked asked;
+	struct view_record record;
+	struct view_batch *batch;
+	struct view_step step;
+	struct err err = { 0 };
+
+	design_set(w, raw_pairs);
+	build.asked = &asked;
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	(void)fixture_put(w->f, "half", NULL, "{\"rows\":[[1,1],[2,2],[3,3],[4,4]]}");
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+					 &record.group.purge_seq, batch, &err),
+			 STATUS_OK);
+	for (uint64_t rows = 1; rows < 4; rows++) {
+		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+		assert_false(step.whole);
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(record.group.phase, VIEW_PHASE_ROWS);
+		assert_int_equal(record.group.halves, 1);
+		assert_int_equal(record.group.rows[PAIRS_MAP], rows);
+	}
+	view_batch_free(batch);
+	update(w);
+	updates_end(w);
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(record.group.phase, VIEW_PHASE_READY);
+	assert_int_equal(record.group.halves, 0);
+	assert_int_equal(record.group.rows[PAIRS_MAP], 4);
+	reduce_asked_release(&asked);
+	reduce_memo_free(build.memo);
+	world_free(w);
+}
+
 /* ---- What is told of a step ---- */
 
 struct telling {
@@ -1093,6 +1137,7 @@ main(void)
 		TEST(a_request_waits_until_its_deadline_or_its_end),
 		TEST(nothing_is_asked_of_an_engine_that_ends),
 		TEST(a_failed_update_is_remembered_until_one_succeeds),
+		TEST(a_first_build_goes_on_amid_a_document),
 		TEST(what_is_left_out_is_told_once),
 		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),
 		TEST(a_cleanup_of_many_rows_leaves_none),
