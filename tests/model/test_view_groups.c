@@ -15,22 +15,23 @@ enum {
 	DOC_ROWS = 100,
 	ASKED = 60,
 	PAGE_MOST = 100,
+	FEW_SUMS = 120, /* groups of 100 rows */
 };
 
 /* How many rows each key has. */
 static int counts[KEYS];
 
 static int
-row_key(int n, bool narrow)
+row_key(int n, int groups, bool narrow)
 {
-	int key = n % WIDE * SPACING;
+	int key = n % groups * (WIDE * SPACING / groups);
 
 	return narrow && n % 10 == 0 ? key + 1 + n / 10 : key;
 }
 
-/* With `narrow`, groups of a row are among the wide ones. */
+/* So many groups; with `narrow`, groups of a row are among them. */
 static struct world *
-wide_world(void *fixture, bool narrow)
+wide_world(void *fixture, int groups, bool narrow)
 {
 	struct world *w = world_new(fixture);
 	AUTO(buf_release) struct buf text = BUF_INIT(64 * 1024);
@@ -38,9 +39,9 @@ wide_world(void *fixture, bool narrow)
 
 	memset(counts, 0, sizeof(counts));
 	for (int n = 0; n < ROWS; n++) {
-		counts[row_key(n, narrow)]++;
+		counts[row_key(n, groups, narrow)]++;
 		(void)snprintf(part, sizeof(part), "%s[%d,1]", n % DOC_ROWS ? "," : "{\"rows\":[",
-			       row_key(n, narrow));
+			       row_key(n, groups, narrow));
 		buf_append_cstr(&text, part);
 		if ((n + 1) % DOC_ROWS)
 			continue;
@@ -125,7 +126,7 @@ check_question(struct world *w, struct asked *a, struct view_reducing *reducing)
 static void
 groups_of_any_width_are_added_up(void **state)
 {
-	struct world *w = wide_world(*state, true);
+	struct world *w = wide_world(*state, WIDE, true);
 	const struct view_map *map = &w->design.maps[PAIRS_MAP];
 	struct view_reducing reducing = { .design = &w->design,
 					  .map = PAIRS_MAP,
@@ -153,7 +154,7 @@ groups_of_any_width_are_added_up(void **state)
 static void
 wide_groups_are_read_in_one_pass(void **state)
 {
-	struct world *w = wide_world(*state, false);
+	struct world *w = wide_world(*state, WIDE, false);
 	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
 	struct view_groups_options options = { .level = VIEW_LEVEL_EXACT, .limit = UINT64_MAX };
 	struct view_results page;
@@ -178,6 +179,34 @@ wide_groups_are_read_in_one_pass(void **state)
 	world_free(w);
 }
 
+/* A few sums each, between which are more gaps than a wave has. */
+static void
+groups_of_few_sums_are_read_in_waves(void **state)
+{
+	struct world *w = wide_world(*state, FEW_SUMS, false);
+	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
+	struct view_groups_options options = { .level = VIEW_LEVEL_EXACT, .limit = UINT64_MAX };
+	struct view_results page;
+	struct asked a;
+
+	for (int descending = 0; descending < 2; descending++) {
+		int key = next_key(descending ? KEYS - 1 : 0, descending ? 0 : KEYS - 1,
+				   descending);
+
+		asked_open(w, &a);
+		asked_keys(&a, 0, KEYS, descending);
+		groups_page(w, &a, &reducing, &options, 2 * FEW_SUMS, &page);
+		assert_int_equal(page.count, FEW_SUMS);
+		for (int i = 0; i < FEW_SUMS; i++) {
+			check_group(w, &page.results[i], key);
+			key = next_key(key + (descending ? -1 : 1), descending ? 0 : KEYS - 1,
+				       descending);
+		}
+		asked_close(&a);
+	}
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -185,6 +214,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(groups_of_any_width_are_added_up, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(wide_groups_are_read_in_one_pass, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(groups_of_few_sums_are_read_in_waves, fixture_setup,
 						fixture_teardown),
 	};
 

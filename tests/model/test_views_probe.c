@@ -85,6 +85,36 @@ rows_of(struct probe *p, struct reading *r)
 	return rows_of_map(p, r, PAIRS_MAP, 2);
 }
 
+/* Two rows, and the rest from another cursor. */
+static enum status
+rows_behind(struct probe *p, struct reading *r)
+{
+	struct view_rows_options options = { .limit = 2 };
+	struct view_rows rows = { .open = false };
+	AUTO(buf_release) struct buf place = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	struct view_row row;
+	enum status status = STATUS_OK;
+
+	for (unsigned pages = 0; pages < 2; pages++) {
+		status = view_rows_begin(&rows, p->tx, r->w->f->db, &r->group, PAIRS_MAP, &r->range,
+					 &options, &r->work);
+		while (status == STATUS_OK) {
+			status = view_rows_next(&rows, &r->work, &row);
+			if (status != STATUS_OK)
+				break;
+			say(p, row.id);
+			buf_set(&place, row.place);
+		}
+		view_rows_end(&rows);
+		if (status != STATUS_NOT_FOUND)
+			return status;
+		TRY(buf_status(&place));
+		options.after = buf_str(&place);
+		options.limit = 20;
+	}
+	return STATUS_OK;
+}
+
 static enum status
 ids_of(struct probe *p, struct reading *r)
 {
@@ -179,6 +209,18 @@ rows_backwards(struct probe *p)
 }
 
 static enum status
+rows_in_pages(struct probe *p)
+{
+	return in_group(p, &everything, rows_behind);
+}
+
+static enum status
+rows_in_pages_backwards(struct probe *p)
+{
+	return in_group(p, &backwards, rows_behind);
+}
+
+static enum status
 counts(struct probe *p)
 {
 	return in_group(p, &some, counts_of);
@@ -217,6 +259,8 @@ lacks(struct probe *p)
 static const struct probe_op reading[] = {
 	{ "rows", rows, "ok, conflicts 0 0+0" },
 	{ "rows backwards", rows_backwards, "ok, conflicts 0 0+0" },
+	{ "rows in pages", rows_in_pages, "ok, conflicts 0 0+0" },
+	{ "rows in pages backwards", rows_in_pages_backwards, "ok, conflicts 0 0+0" },
 	{ "rows with a long value", ids, "ok, conflicts 0 0+0" },
 	{ "counts", counts, "ok, conflicts 0 0+0" },
 	{ "a sum", sum, "ok, conflicts 0 0+0" },
@@ -394,6 +438,21 @@ step_sums(struct probe *p)
 	return view_step_sums(&s->build, &size, p->arena, &step, &p->err);
 }
 
+static enum status
+begin_group(struct probe *p)
+{
+	struct stepping *s = p->world;
+	struct view_record record;
+
+	probe_begin(p);
+	TRY(view_build_state(&s->build, p->arena, &record, &p->err));
+	buf_printf(&p->said, "%llu %d", (unsigned long long)record.group.number,
+		   record.group.phase);
+	return STATUS_OK;
+}
+
+static const struct probe_op beginning = { "a group begins", begin_group, "ok, conflicts 5 0+0" };
+static const struct probe_op found = { "a group is there", begin_group, "ok, conflicts 4 0+0" };
 static const struct probe_op writing_step = { "a step", step_write, "ok, conflicts 4 0+0" };
 static const struct probe_op summing_step = { "a step that sums up", step_sums,
 					      "ok, conflicts 4 0+0" };
@@ -447,7 +506,11 @@ steps_hand_failures_on_and_conflict(void **state)
 	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &s.build.memo), STATUS_OK);
 	assert_int_equal(reduce_asked_init(&s.asked), STATUS_OK);
 	put_many(w, 0, STEP_DOCS);
+	stepping_save(&s);
+	probe_each_alone_undamaged(f->store, &s, stepping_restore, &beginning, 1);
+	stepping_restore(&s);
 	assert_int_equal(view_build_state(&s.build, f->arena, &record, &err), STATUS_OK);
+	probe_each_alone_undamaged(f->store, &s, NULL, &found, 1);
 	for (unsigned i = 0; i < STEP_DOCS; i++) {
 		assert_int_equal(view_batch_new(&s.batch), STATUS_OK);
 		assert_int_equal(view_batch_make(&s.build, record.group.number,
