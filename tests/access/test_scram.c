@@ -218,6 +218,8 @@ what_is_no_message_of_scram_is_refused(void **state)
 					     "n,,n=,r=x",
 					     "n,,n=a=b,r=x",
 					     "n,,n=anna,r=",
+					     "n,,n-anna,r=x",
+					     "n,,n=anna,r-x",
 					     "n,,n=anna,r=a b",
 					     "n,,n=anna,r=a\x7f",
 					     "n,,n=anna,r=\xc3\xa4",
@@ -284,6 +286,12 @@ with_another_header(struct fixture *f, struct str final)
 }
 
 static struct str
+without_an_equals_sign(struct fixture *f, struct str final)
+{
+	return arena_printf(f->arena, "c-%.*s", STR_ARG(str_skip(final, strlen("c="))));
+}
+
+static struct str
 with_a_header_that_is_none(struct fixture *f, struct str final)
 {
 	return arena_printf(f->arena, "c=!%.*s", STR_ARG(str_skip(final, strlen("c=biws"))));
@@ -325,9 +333,9 @@ static void
 each_part_of_the_last_message_counts(void **state)
 {
 	static struct str (*const changes[])(struct fixture * f, struct str final) = {
-		with_another_header,       with_a_header_that_is_none, with_another_nonce,
-		with_more_behind_it,       with_a_short_proof,         with_a_long_proof,
-		with_a_proof_that_is_none,
+		without_an_equals_sign, with_another_header,       with_a_header_that_is_none,
+		with_another_nonce,     with_more_behind_it,       with_a_short_proof,
+		with_a_long_proof,      with_a_proof_that_is_none,
 	};
 	struct fixture *f = *state;
 	struct auth_user user;
