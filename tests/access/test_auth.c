@@ -243,6 +243,54 @@ counting_begin(struct waiter *w, struct wait_work *work)
 
 static const struct waiter_ops counting_ops = { .begin = counting_begin };
 
+/* ---- What is wiped ---- */
+
+/* How often memory that begins with this was wiped. */
+static struct {
+	const void *bytes;
+	size_t len;
+	unsigned count;
+} wiped;
+
+void __real_OPENSSL_cleanse(void *ptr, size_t len);
+void __wrap_OPENSSL_cleanse(void *ptr, size_t len);
+
+void
+__wrap_OPENSSL_cleanse(void *ptr, size_t len)
+{
+	wiped.count += wiped.bytes && len >= wiped.len && memcmp(ptr, wiped.bytes, wiped.len) == 0;
+	__real_OPENSSL_cleanse(ptr, len);
+}
+
+static void
+a_secret_that_nobody_needs_any_more_is_wiped(void **state)
+{
+	static const char secret[] = "what proxies and servers share";
+	static const uint16_t letters[] = { 'p', 0xe4, 's', 's', 'w', 0xf6, 'r', 't' };
+	struct scram scram = { .rounds = ROUNDS, .salt_len = SCRAM_SALT_BYTES };
+	struct fixture *f = *state;
+
+	wiped.bytes = secret;
+	wiped.len = strlen(secret);
+	wiped.count = 0;
+	assert_int_equal(auth_set_proxy(f->auth, true, str_from_cstr(secret), STR("sha"), &f->err),
+			 STATUS_OK);
+	assert_int_equal(wiped.count, 0);
+	assert_int_equal(auth_set_proxy(f->auth, true, STR(""), STR("sha"), &f->err), STATUS_OK);
+	assert_int_equal(wiped.count, 1);
+	assert_int_equal(auth_set_proxy(f->auth, true, STR(""), STR("sha"), &f->err), STATUS_OK);
+	assert_int_equal(wiped.count, 1);
+	/* A password's characters, as they came and as they were prepared. */
+	wiped.bytes = letters;
+	wiped.len = sizeof(letters);
+	wiped.count = 0;
+	assert_true(scram_derive(STR("p\u00e4ssw\u00f6rt"), &scram));
+	assert_int_equal(wiped.count, 2);
+	wiped.bytes = NULL;
+}
+
+/* ---- Turns ---- */
+
 /* The only turn is another one's: a login waits for it, unless nobody waits for the login. */
 static void
 a_login_without_a_turn_ends_as_its_client_does(void **state)
@@ -1027,6 +1075,7 @@ main(void)
 		CASE(derived_salts_depend_on_the_name_and_the_secret),
 		CASE(verifiers_keep_a_salt_that_is_there),
 		CASE(bad_names_and_passwords_cannot_be_added),
+		CASE(a_secret_that_nobody_needs_any_more_is_wiped),
 		CASE(a_login_without_a_turn_ends_as_its_client_does),
 		CASE(the_longest_name_and_password_log_in),
 		CASE(a_proxy_with_the_secret_says_who_it_is),
