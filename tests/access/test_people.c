@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "access/auth_int.h"
 #include "access/people.h"
 #include "base/log.h"
 #include "catalog/store_format.h"
@@ -262,6 +263,96 @@ nobody_else_reaches_a_server_without_administrators(void **state)
 	settings_live_free(live);
 }
 
+/* ---- What settings say of logins ---- */
+
+static void
+set(struct settings *s, const char *section, const char *name, const char *text)
+{
+	assert_int_equal(settings_set(s, str_from_cstr(section), str_from_cstr(name),
+				      str_from_cstr(text), NULL),
+			 STATUS_OK);
+}
+
+static struct auth *
+auth_of(const struct settings *s)
+{
+	struct auth *auth = NULL;
+	struct err err = { 0 };
+
+	if (people_auth(s, &auth, &err) != STATUS_OK)
+		fail_msg("%s", err.text);
+	return auth;
+}
+
+static void
+a_lockout_is_what_the_settings_say(void **state)
+{
+	static const struct {
+		const char *text; /* NULL: nothing is said */
+		enum lockout_mode mode;
+	} cases[] = {
+		{ NULL, LOCKOUT_ENFORCE },
+		{ "off", LOCKOUT_OFF },
+		{ "warn", LOCKOUT_WARN },
+		{ "enforce", LOCKOUT_ENFORCE },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct auth *auth;
+
+		if (cases[i].text)
+			set(f->servers[0], "chttpd_auth_lockout", "mode", cases[i].text);
+		auth = auth_of(f->servers[0]);
+		assert_int_equal(auth->lockout.mode, cases[i].mode);
+		assert_int_equal(auth->lockout.threshold, LOCKOUT_THRESHOLD);
+		assert_int_equal(auth->lockout.lifetime_ms, LOCKOUT_LIFETIME_MS);
+		auth_free(auth);
+	}
+}
+
+static void
+logins_are_as_the_settings_say(void **state)
+{
+	struct fixture *f = *state;
+	struct settings *s = f->servers[0];
+	struct auth *auth;
+
+	auth = auth_of(s);
+	assert_int_equal(auth->session_s, AUTH_SESSION_SECONDS);
+	assert_int_equal(auth->overlap_s, AUTH_SESSION_SECONDS);
+	assert_true(auth->upgrades && auth->proxy.use_secret);
+	assert_int_equal(auth->handlers_count, 2);
+	assert_null(auth->proxy.secret);
+	auth_free(auth);
+	set(s, "chttpd_auth_lockout", "threshold", "17");
+	set(s, "chttpd_auth_lockout", "max_lifetime", "18000");
+	set(s, "chttpd_auth_lockout", "max_objects", "19");
+	set(s, "frond", "hash_threads", "20");
+	set(s, "frond", "hash_queue", "21");
+	set(s, ACCESS_SECRET_SECTION, "timeout", "22");
+	set(s, ACCESS_SECRET_SECTION, "secret_overlap", "23");
+	set(s, ACCESS_SECRET_SECTION, "upgrade_hash_on_auth", "false");
+	set(s, ACCESS_SECRET_SECTION, "proxy_use_secret", "false");
+	set(s, "chttpd", "authentication_handlers", "{chttpd_auth, jwt_authentication_handler}");
+	set_secret(s, "a secret of this server");
+	auth = auth_of(s);
+	assert_int_equal(auth->lockout.threshold, 17);
+	assert_int_equal(auth->lockout.lifetime_ms, 18000);
+	assert_int_equal(auth->lockout.objects, 19);
+	assert_int_equal(auth->hash_limits.threads, 20);
+	assert_int_equal(auth->hash_limits.waiting, 21);
+	assert_int_equal(auth->session_s, 22);
+	assert_int_equal(auth->overlap_s, 23);
+	assert_int_equal(auth->rounds, 10);
+	assert_false(auth->upgrades || auth->proxy.use_secret);
+	assert_int_equal(auth->handlers_count, 1);
+	assert_int_equal(auth->handlers[0], AUTH_METHOD_JWT);
+	assert_true(str_eq(str_of((const char *)auth->proxy.secret, auth->proxy.secret_len),
+			   STR("a secret of this server")));
+	auth_free(auth);
+}
+
 int
 main(void)
 {
@@ -271,6 +362,8 @@ main(void)
 		WITH_STORE(a_secret_that_is_given_is_used_and_not_kept),
 		WITH_STORE(a_hash_stays_as_it_is),
 		WITH_STORE(a_store_that_takes_no_secret_keeps_nobody_out),
+		WITH_STORE(a_lockout_is_what_the_settings_say),
+		WITH_STORE(logins_are_as_the_settings_say),
 		WITH_STORE(a_password_that_is_none_is_refused),
 		WITH_STORE(nobody_else_reaches_a_server_without_administrators),
 	};

@@ -159,6 +159,36 @@ what_is_kept_of_a_row_outlives_its_memory(void **state)
 	}
 }
 
+/* Of numbers nothing is kept, however they begin: a view may have millions of rows. */
+static void
+a_number_leaves_nothing_in_memory(void **state)
+{
+	static const enum view_reducer kinds[] = { VIEW_REDUCE_SUM, VIEW_REDUCE_STATS };
+
+	(void)state;
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		const struct view_reduce reduce = { .kind = kinds[kind] };
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct index_work work = { .arena = arena };
+		struct reduce_acc acc;
+
+		reduce_acc_init(&acc, &reduce, &work);
+		for (const char *first = "0123456789-"; *first; first++) {
+			char text[] = "x1";
+
+			text[0] = *first;
+			assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"),
+							str_of(text, *first == '0' ? 1 : 2)),
+					 STATUS_OK);
+			assert_int_equal(arena_used_bytes(arena), 0);
+		}
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), STR("[1]")), STATUS_OK);
+		assert_true(arena_used_bytes(arena) > 0);
+		reduce_acc_release(&acc);
+		arena_free(arena);
+	}
+}
+
 static enum status
 add_two(struct arena *arena, struct sum_value *acc)
 {
@@ -368,6 +398,7 @@ main(void)
 		cmocka_unit_test(values_are_added_or_one_is_to_blame),
 		cmocka_unit_test(what_is_kept_of_a_row_outlives_its_memory),
 		cmocka_unit_test(containers_are_added_down_to_a_depth),
+		cmocka_unit_test(a_number_leaves_nothing_in_memory),
 		cmocka_unit_test(a_sum_that_has_no_room_is_none),
 		cmocka_unit_test(a_sum_without_memory_is_none),
 		cmocka_unit_test(what_is_to_blame_is_told_unless_it_is_long),

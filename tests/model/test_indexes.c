@@ -611,6 +611,53 @@ writers_are_known_to_read_first_unless_an_index_is_kept(void **state)
 	assert_true(rev_write_reads_first(f->db));
 }
 
+struct numbered {
+	struct fixture *f;
+	uint64_t number;
+};
+
+/* Gives the first index another number. */
+static enum status
+number_body(struct kv_tx *tx, void *arg)
+{
+	const struct numbered *n = arg;
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	AUTO(buf_release) struct buf value = BUF_INIT(INDEX_RECORD_BYTES);
+	const struct index_def *def = &index_set_of(n->f->db)->defs[0];
+
+	index_key_def(&key, n->f->db, def->number);
+	TRY(kv_clear(tx, buf_str(&key)));
+	index_key_def(&key, n->f->db, n->number);
+	(void)index_def_put(&value, def);
+	TRY(buf_status(&value));
+	TRY(kv_set(tx, buf_str(&key), buf_str(&value)));
+	return kv_touch_metadata_version(tx);
+}
+
+/* A number takes from no byte up to eight in a key. */
+static void
+an_index_is_found_whatever_its_number_is(void **state)
+{
+	static const uint64_t numbers[] = { 0,
+					    UINT8_MAX,
+					    UINT8_MAX + 1,
+					    UINT32_MAX,
+					    (UINT64_C(1) << 56) - 1,
+					    UINT64_C(1) << 56,
+					    UINT64_MAX };
+	struct numbered n = { .f = *state };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		n.number = numbers[i];
+		assert_int_equal(kv_run(n.f->calm, number_body, &n, NULL, NULL), STATUS_OK);
+		fixture_reopen(n.f);
+		assert_non_null(index_set_of(n.f->db));
+		assert_int_equal(index_set_of(n.f->db)->count, 1);
+		assert_non_null(index_find(n.f->db, n.number));
+		assert_null(index_find(n.f->db, n.number + 1));
+	}
+}
+
 static enum status
 create_undone(struct fixture *f, const struct index_def *terms)
 {
@@ -970,6 +1017,7 @@ main(void)
 		TEST_WITH_INDEX(writers_and_a_build_leave_each_entry_once),
 		TEST_WITH_INDEX(an_edit_of_a_loser_enters_the_winner_for_the_build),
 		TEST(writers_are_known_to_read_first_unless_an_index_is_kept),
+		TEST_WITH_INDEX(an_index_is_found_whatever_its_number_is),
 		TEST(texts_of_an_index_may_be_as_long_as_their_limits),
 		TEST(terms_of_an_index_have_their_limits),
 		TEST_WITH_INDEX(a_dropped_index_is_cleared_and_forgotten),
