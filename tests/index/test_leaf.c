@@ -229,6 +229,29 @@ a_name_that_begins_another_one_is_not_that(void **state)
 	assert_false(leaf_find(&v, buf_str(&short_name), &child));
 }
 
+/* Whatever lies behind a path in memory: here, what an escaped NUL would go on with. */
+static void
+a_path_ends_where_its_key_does(void **state)
+{
+	AUTO(buf_release) struct buf name = BUF_INIT(64);
+	AUTO(buf_release) struct buf key = BUF_INIT(64);
+	AUTO(buf_release) struct buf value = BUF_INIT(64);
+	struct leaf_value v, child;
+
+	(void)state;
+	tuple_put_str(&name, STR("a"));
+	buf_append_buf(&key, &name);
+	buf_append_byte(&key, 0xff);
+	tuple_put_u64(&value, 7);
+	v = value_in(&value);
+	leaf.key = str_of(key.ptr, name.len);
+	assert_true(leaf_find(&v, buf_str(&name), &child));
+	assert_int_equal(child.count, 1);
+	/* And a key that does go on so is another one's. */
+	leaf.key = buf_str(&key);
+	assert_false(leaf_find(&v, buf_str(&name), &child));
+}
+
 /* A path goes on with a name or a position. */
 static void
 a_child_under_anything_else_is_corrupt(void **state)
@@ -465,6 +488,7 @@ main(void)
 		TEST(what_no_document_has_is_corrupt),
 		TEST(each_child_is_found_and_no_other),
 		TEST(a_name_that_begins_another_one_is_not_that),
+		TEST(a_path_ends_where_its_key_does),
 		TEST(a_child_under_anything_else_is_corrupt),
 		TEST(a_remainder_has_the_sign_of_the_number),
 		TEST(what_has_no_room_is_not_read),

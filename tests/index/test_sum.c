@@ -391,6 +391,46 @@ values_without_statistics_are_named(void **state)
 	arena_free(arena);
 }
 
+/* A reason may have half of what is kept of a result. */
+static void
+a_reason_is_told_up_to_its_limit(void **state)
+{
+	enum {
+		PAIRS = 2010, /* of backslashes, each of which the reason has twice */
+		MOST = VIEW_PARTIAL_BYTES / 2,
+	};
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_STATS };
+	/* The quotes of the text are escaped, too. */
+	const size_t around = strlen(STATS_REASON) - strlen("%s") + 4 * PAIRS + 4;
+
+	(void)state;
+	for (size_t len = MOST - 2; len <= MOST + 2; len++) {
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct index_work work = { .arena = arena };
+		const size_t letters = len - around, bytes = 2 + 2 * PAIRS + letters;
+		char *text = arena_bytes(arena, bytes);
+		struct str partial, value;
+		struct view_error error;
+		struct reduce_acc acc;
+
+		memset(text, '\\', bytes);
+		memset(text + 1 + 2 * PAIRS, 'x', letters);
+		text[0] = text[bytes - 1] = '"';
+		reduce_acc_init(&acc, &reduce, &work);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), str_of(text, bytes)),
+				 STATUS_OK);
+		assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+		assert_int_equal(reduce_finalize(&reduce, partial, arena, &value, &error),
+				 STATUS_OK);
+		if (len <= MOST)
+			assert_int_equal(error.reason.len, len);
+		else
+			assert_true(str_eq(error.reason, STR("\"The reason is too long.\"")));
+		reduce_acc_release(&acc);
+		arena_free(arena);
+	}
+}
+
 int
 main(void)
 {
@@ -405,6 +445,7 @@ main(void)
 		cmocka_unit_test(statistics_are_of_numbers_side_by_side),
 		cmocka_unit_test(the_least_and_most_of_large_integers_and_of_doubles_are_found),
 		cmocka_unit_test(values_without_statistics_are_named),
+		cmocka_unit_test(a_reason_is_told_up_to_its_limit),
 	};
 
 	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);
