@@ -9,6 +9,7 @@
 #include "access/lockout_int.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 enum {
 	THRESHOLD = 3,
@@ -228,12 +229,32 @@ a_key_is_made_of_a_name_at_an_address(void **state)
 	assert_false(auth_lockout_key(f.auth, STR("anna"), &here, &who, &key));
 }
 
+/* The first failure of the process has no memory for a table: only the next ones are counted. */
+static void
+a_failure_without_memory_is_not_counted(void **state)
+{
+	const struct lockout_rules once = { .mode = LOCKOUT_ENFORCE,
+					    .threshold = 1,
+					    .lifetime_ms = LIFETIME_MS,
+					    .objects = OBJECTS };
+	const struct lockout_key key = key_of(9, 0);
+
+	(void)state;
+	(void)mem_fail_only(1);
+	lockout_count_at(&once, &key, 1);
+	assert_int_equal(mem_fail_only(0), 1);
+	assert_false(lockout_reached_at(&once, &key, 1));
+	lockout_count_at(&once, &key, 1);
+	assert_true(lockout_reached_at(&once, &key, 1));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failure_without_memory_is_not_counted), /* the first one */
 		CASE(a_key_is_made_of_a_name_at_an_address),
 		CASE(another_address_is_not_concerned),
 		CASE(addresses_of_one_block_count_together),

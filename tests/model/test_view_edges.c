@@ -782,7 +782,39 @@ map_or_fail(void *arg, const struct view_design *design, const struct str *docs,
 		return views_functions.map(arg, design, docs, count, arena, sink, ret_done,
 					   ret_error, err);
 	*ret_error = (struct view_error){ STR("compilation_error"), STR("\"no function\"") };
-	return STATUS_FUNCTION;
+	return err_set(err, STATUS_FUNCTION, "the map fails");
+}
+
+static void
+whoever_waits_for_an_update_is_told_why_it_failed(void **state)
+{
+	const struct view_functions failing = { .map = map_or_fail,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+
+	target.functions = &failing;
+	doc_put(w, &w->docs[0]);
+	least = newest(w);
+	atomic_store(&fails, true);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_FUNCTION);
+	assert_int_equal(err.status, STATUS_FUNCTION);
+	assert_string_equal(err.text, "the map fails");
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, NULL),
+			 STATUS_FUNCTION);
+	/* What was told before is not taken back by what succeeds. */
+	atomic_store(&fails, false);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+	assert_string_equal(err.text, "the map fails");
+	world_free(w);
 }
 
 static void
@@ -1136,6 +1168,7 @@ main(void)
 		TEST(two_that_begin_one_group_have_one),
 		TEST(a_request_waits_until_its_deadline_or_its_end),
 		TEST(nothing_is_asked_of_an_engine_that_ends),
+		TEST(whoever_waits_for_an_update_is_told_why_it_failed),
 		TEST(a_failed_update_is_remembered_until_one_succeeds),
 		TEST(a_first_build_goes_on_amid_a_document),
 		TEST(what_is_left_out_is_told_once),
