@@ -5,6 +5,7 @@
 #include "../common.h"
 
 #include "../../store.h"
+#include "base/arena_apart.h"
 #include "index/json/form.h"
 #include "index/plan/choice.h"
 #include "index/plan/key_ranges.h"
@@ -390,6 +391,144 @@ merged_ranges_come_in_the_order_behind_their_columns(void **state)
 	}
 }
 
+/* ---- Without memory ---- */
+
+/* Reads and counts in that arena: all entries behind the first one, or a failure. */
+typedef enum status reading(struct index_work *w, const struct key_ranges *ranges, size_t *ret);
+
+static enum status
+walk_in(struct index_work *w, const struct key_ranges *ranges, size_t *ret)
+{
+	struct index_scan scans[TOGETHER];
+	struct key_walk_terms terms = terms_of(ranges, false, scans, TOGETHER);
+	struct index_entry entry;
+	struct key_walk walk;
+	enum status status;
+
+	terms.options.after = keys[0][0];
+	status = key_walk_init(&walk, &terms);
+	for (*ret = 0; status == STATUS_OK;) {
+		status = key_walk_next(&walk, w, &entry);
+		*ret += status == STATUS_OK;
+	}
+	key_walk_release(&walk);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+merge_in(struct index_work *w, const struct key_ranges *ranges, size_t *ret)
+{
+	struct key_merge_range list[GROUPS];
+	const struct key_merge_terms terms = {
+		.tx = tx,
+		.db = &db,
+		.ranges = list,
+		.count = ranges->count,
+		.options = { .mode = KV_SNAPSHOT, .after = keys[0][0] },
+	};
+	struct index_entry entry;
+	struct key_merge merge;
+	enum status status;
+
+	for (size_t i = 0; i < ranges->count; i++)
+		list[i] = (struct key_merge_range){ &defs[0], &ranges->items[i], 1 };
+	status = key_merge_init(&merge, &terms, w->arena);
+	for (*ret = 0; status == STATUS_OK;) {
+		status = key_merge_next(&merge, w, &entry);
+		if (status == STATUS_OK)
+			assert_true(entry.id.len == 3 && entry.id.ptr[1] == '-');
+		*ret += status == STATUS_OK;
+	}
+	key_merge_release(&merge);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+count_in(struct index_work *w, const struct key_ranges *ranges, size_t *ret)
+{
+	uint64_t rows = 0;
+	enum status status = choice_count_rows(ranges, tx, &db, ENTRIES, &rows);
+
+	(void)w;
+	*ret = rows;
+	return status;
+}
+
+static enum status
+names_in(struct index_work *w, const struct key_ranges *ranges, size_t *ret)
+{
+	struct name_list list = { .arena = w->arena };
+
+	(void)ranges;
+	for (size_t i = NAMES; i > 0; i--)
+		TRY(name_list_add(&list, str_of("aaaaaaaaaaaaaaaa", i % 16)));
+	TRY(name_list_settle(&list));
+	*ret = list.count;
+	return STATUS_OK;
+}
+
+/* Of each group a range. */
+static struct key_ranges
+ranges_of_all(void)
+{
+	const struct value_order order = { .form = &index_json_form, .w = &work };
+	const void *groups[GROUPS];
+	struct value_set allowed;
+	const struct key_columns asked = { .allowed = &allowed, .used = 1 };
+	struct key_ranges ret;
+
+	for (size_t i = 0; i < GROUPS; i++)
+		groups[i] = &numbers[i];
+	assert_int_equal(value_set_of_points(&order, groups, GROUPS, &allowed), STATUS_OK);
+	assert_int_equal(key_ranges_make(&db, &defs[0], &asked, &order, &ret), STATUS_OK);
+	assert_int_equal(ret.count, GROUPS);
+	return ret;
+}
+
+/* Each allocation fails once, and those behind it do not; then the arena ends anywhere. */
+static void
+what_is_read_without_memory_is_all_or_a_failure(void **state)
+{
+	static reading *const readings[] = { walk_in, merge_in, count_in, names_in };
+	const struct key_ranges ranges = ranges_of_all();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(readings); i++) {
+		size_t wanted, count;
+		bool failed = true;
+
+		assert_int_equal(readings[i](&work, &ranges, &wanted), STATUS_OK);
+		assert_true(wanted > 0);
+		for (uint64_t nth = 1; failed; nth++) {
+			struct index_work own = { .arena = arena_new(TEST_ARENA_BYTES) };
+			enum status status;
+
+			arena_set_apart(true);
+			(void)mem_fail_only(nth);
+			status = readings[i](&own, &ranges, &count);
+			failed = mem_fail_only(0) >= nth;
+			arena_set_apart(false);
+			if (status == STATUS_OK)
+				assert_int_equal(count, wanted);
+			else
+				assert_true(failed &&
+					    (status == STATUS_NOMEM || status == STATUS_LIMIT));
+			arena_free(own.arena);
+		}
+		for (size_t bytes = 0, enough = 0; enough < 3; bytes += ROOM_STEP) {
+			struct index_work small = { .arena = arena_new(bytes) };
+			enum status status = readings[i](&small, &ranges, &count);
+
+			assert_int_equal(status,
+					 arena_is_full(small.arena) ? STATUS_LIMIT : STATUS_OK);
+			if (status == STATUS_OK)
+				assert_int_equal(count, wanted);
+			enough += status == STATUS_OK;
+			arena_free(small.arena);
+		}
+	}
+}
+
 /* ---- Names ---- */
 
 static void
@@ -431,6 +570,7 @@ main(void)
 		TEST(a_walk_jumps_within_a_range_and_goes_on_with_others),
 		TEST(merged_ranges_come_in_the_order_behind_their_columns),
 		TEST(rows_of_many_ranges_are_known_by_some_of_them),
+		TEST(what_is_read_without_memory_is_all_or_a_failure),
 		TEST(names_come_in_order_and_once),
 	};
 
