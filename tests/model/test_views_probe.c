@@ -177,6 +177,37 @@ sums_of_another(struct probe *p, struct reading *r)
 	return sums_by(p, r, 1, r->w->design.maps[PAIRS_MAP].reduce_count - 1);
 }
 
+/* Pages of a group each, of which the first one passes over a group. */
+static enum status
+sums_in_pages(struct probe *p, struct reading *r)
+{
+	const struct view_reducing reducing = { .design = &r->w->design,
+						.map = PAIRS_MAP,
+						.functions = &views_functions };
+	struct view_groups_options options = { .level = 1, .limit = UINT64_MAX, .skip = 1 };
+	enum status status = STATUS_OK;
+	bool more = true;
+
+	while (status == STATUS_OK && more) {
+		struct view_results page = { .count = 0 };
+		struct view_error error;
+
+		status = view_groups_page(p->tx, r->w->f->db, &r->group, &reducing, &r->range,
+					  &options, 1, &r->work, &page);
+		if (status == STATUS_OK)
+			status = view_groups_reduce(&reducing, &r->work, &page, &error, &p->err);
+		for (size_t i = 0; status == STATUS_OK && i < page.count; i++) {
+			say(p, page.results[i].key);
+			say(p, page.results[i].value);
+			options.after = page.results[i].place;
+		}
+		more = page.more;
+		options.skip = 0;
+		view_results_release(&page);
+	}
+	return status;
+}
+
 static enum status
 lacks_of(struct probe *p, struct reading *r)
 {
@@ -251,6 +282,18 @@ sums_another(struct probe *p)
 }
 
 static enum status
+pages_of_sums(struct probe *p)
+{
+	return in_group(p, &everything, sums_in_pages);
+}
+
+static enum status
+pages_of_sums_backwards(struct probe *p)
+{
+	return in_group(p, &backwards, sums_in_pages);
+}
+
+static enum status
 lacks(struct probe *p)
 {
 	return in_group(p, &everything, lacks_of);
@@ -267,6 +310,8 @@ static const struct probe_op reading[] = {
 	{ "a sum of some", sum_of_some, "ok, conflicts 0 0+0" },
 	{ "sums", sums, "ok, conflicts 0 0+0" },
 	{ "sums by a function", sums_another, "ok, conflicts 0 0+0" },
+	{ "sums in pages", pages_of_sums, "ok, conflicts 0 0+0" },
+	{ "sums in pages backwards", pages_of_sums_backwards, "ok, conflicts 0 0+0" },
 	{ "lacks", lacks, "ok, conflicts 0 0+0" },
 };
 
