@@ -74,6 +74,7 @@ SUITES = {
                     "cli/cli_mongo_indexes", "cli/cli_mongo_collections", "cli/cli_mongo_queries",
                     "cli/cli_mongo_schemes", "cli/cli_mongo_bulk", "cli/cli_mongo_builds"],
     "index": ["index", "index/plan", "model/revisioned_indexes", "model/revisioned_index_build",
+              "model/revisioned_build_probe",
               "model/revisioned_index_builder", "model/revisioned_index_steps", "model/revisioned_view_build", "model/revisioned_view_edges", "model/revisioned_view_groups",
               "model/revisioned_view_pace", "model/revisioned_views", "model/revisioned_views_probe",
               "model/revisioned_verify", "model/plain", "model/timed/timed_table_indexes*",
