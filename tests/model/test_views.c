@@ -446,6 +446,20 @@ noted(struct world *w, const struct view_written *after, struct view_written **r
 }
 
 static void
+notes_are_not_listed_without_memory(struct world *w)
+{
+	struct arena *none = arena_new(1);
+	struct kv_tx *tx = fixture_begin(w->f);
+	struct view_written *all;
+	size_t count;
+
+	assert_non_null(none);
+	assert_int_equal(view_written_list(tx, NULL, 2, none, &all, &count), STATUS_LIMIT);
+	kv_tx_free(tx);
+	arena_free(none);
+}
+
+static void
 notes_are_listed_in_pages_until_they_are_cleared(void **state)
 {
 	struct world *w = world_new(*state);
@@ -458,6 +472,7 @@ notes_are_listed_in_pages_until_they_are_cleared(void **state)
 	assert_string_equal(noted(w, NULL, &first), "_design/a _design/b ");
 	assert_string_equal(noted(w, &first[1], &rest), "_design/c ");
 	assert_string_equal(noted(w, &rest[0], &rest), "");
+	notes_are_not_listed_without_memory(w);
 	tx = begin_writing(w);
 	assert_int_equal(view_written_clear(tx, &first[0]), STATUS_OK);
 	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
