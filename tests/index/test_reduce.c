@@ -3,6 +3,7 @@
 
 #include "base/arena_apart.h"
 #include "base/mem.h"
+#include "index/view/record.h"
 #include "index/view/reduce.h"
 #include "index/view/reduce_memo.h"
 
@@ -348,6 +349,49 @@ calls_are(const size_t *first, size_t count, bool rereduced)
 		assert_true(calls.rereduce[count]);
 }
 
+/* Each answer has a byte more than the one before it. */
+static enum status
+answer_long(void *arg, const struct view_design *design, const struct str *names, size_t name_count,
+	    bool rereduce, const struct view_group_input *groups, size_t group_count,
+	    struct arena *results_arena, struct str *ret_results, struct view_error *ret_errors,
+	    struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)name_count, (void)rereduce, (void)groups,
+		(void)results_arena, (void)ret_errors, (void)ret_error, (void)err;
+	assert_int_equal(group_count, 1);
+	ret_results[0] = text_of(VIEW_PARTIAL_BYTES - 1 + calls.count++);
+	return STATUS_OK;
+}
+
+/* A partial begins with a byte for its kind. */
+static void
+an_answer_has_so_many_bytes(void **state)
+{
+	static const struct view_functions longer = { .reduce = answer_long };
+	struct view_error error = { 0 };
+	struct err err = { 0 };
+	const struct reduce_run run = {
+		.functions = &longer, .w = &work, .error = &error, .err = &err
+	};
+
+	(void)state;
+	calls.count = 0;
+	for (size_t more = 0; more < 2; more++) {
+		struct reduce_acc acc;
+		struct str partial;
+
+		reduce_acc_init(&acc, &function, &work);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("id"), STR("2")), STATUS_OK);
+		assert_int_equal(reduce_run(&run, &acc, 1), STATUS_OK);
+		assert_int_equal(reduce_acc_result(&acc, &partial), STATUS_OK);
+		if (!more)
+			assert_int_equal(partial.len, VIEW_PARTIAL_BYTES);
+		else
+			assert_true(str_starts_with(partial, STR("ereduce_overflow_error")));
+		reduce_acc_release(&acc);
+	}
+}
+
 /* More rows are in another group, and what comes out of the groups is reduced once more. */
 static void
 a_group_of_rows_has_so_many_of_them(void **state)
@@ -537,6 +581,7 @@ main(void)
 		TEST(answers_without_memory_are_none),
 		TEST(a_call_without_room_is_not_made),
 		TEST(a_call_without_memory_is_not_made),
+		TEST(an_answer_has_so_many_bytes),
 		TEST(a_group_of_rows_has_so_many_of_them),
 		TEST(a_group_of_rows_has_so_many_bytes),
 		TEST(a_call_has_so_many_groups),

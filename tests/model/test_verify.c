@@ -679,6 +679,7 @@ definitions_that_nothing_can_be_made_of_are_found(void **state)
 		.spec = STR("{}"),
 	};
 	struct fixture *f = *state;
+	struct said ranges;
 
 	set_definition(f, &def);
 	assert_says(f, "");
@@ -690,6 +691,8 @@ definitions_that_nothing_can_be_made_of_are_found(void **state)
 	def.flags = INDEX_BSON;
 	set_definition(f, &def);
 	assert_says(f, "unreadable_value");
+	verify_in_ranges(f, 1, &ranges);
+	assert_string_equal(ranges.names, "unreadable_value");
 }
 
 /* A record of a stretch lies where one belongs, and nothing else does. */
