@@ -24,6 +24,7 @@ enum {
 	ROW_PAIRS = 64, /* bytes that each row counts beside its texts */
 	REFUSALS = VIEW_REFUSALS_SHOWN + 3,
 	LACKING = 5,
+	HALF_ROWS = 300,
 	PATIENCE_MS = 60000,
 	LARGE_DOCS = 9,
 	LARGE_BYTES = VIEW_STEP_BYTES / 5, /* of a row: few of them are a step */
@@ -898,11 +899,15 @@ a_cleanup_keeps_what_has_a_name_and_is_live(void **state)
 	world_free(w);
 }
 
-/* A document that was there before the views, of which a step has written some of the rows. */
+/*
+ * A document that was there before the views, of which a step has written some of the rows. The
+ * sums are made of all rows, not of those of the last step: enough to begin sums are before it.
+ */
 static void
 a_first_build_goes_on_amid_a_document(void **state)
 {
 	struct world *w = world_new(*state);
+	AUTO(buf_release) struct buf text = BUF_INIT(64 * HALF_ROWS);
 	struct view_build build = build_of(w, &views_functions);
 	struct view_step_size size = { 1, 1 };
 	struct reduce_asked asked;
@@ -915,13 +920,16 @@ a_first_build_goes_on_amid_a_document(void **state)
 	build.asked = &asked;
 	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
 	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
-	(void)fixture_put(w->f, "half", NULL, "{\"rows\":[[1,1],[2,2],[3,3],[4,4]]}");
+	for (int i = 0; i < HALF_ROWS; i++)
+		buf_printf(&text, "%s[%d,%d]", i ? "," : "{\"rows\":[", i, i);
+	buf_append_str(&text, STR("]}\0"));
+	(void)fixture_put(w->f, "half", NULL, text.ptr);
 	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
 	assert_int_equal(view_batch_new(&batch), STATUS_OK);
 	assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
 					 &record.group.purge_seq, batch, &err),
 			 STATUS_OK);
-	for (uint64_t rows = 1; rows < 4; rows++) {
+	for (uint64_t rows = 1; rows < HALF_ROWS; rows++) {
 		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
 				 STATUS_OK);
 		assert_false(step.whole);
@@ -936,7 +944,8 @@ a_first_build_goes_on_amid_a_document(void **state)
 	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
 	assert_int_equal(record.group.phase, VIEW_PHASE_READY);
 	assert_int_equal(record.group.halves, 0);
-	assert_int_equal(record.group.rows[PAIRS_MAP], 4);
+	assert_int_equal(record.group.rows[PAIRS_MAP], HALF_ROWS);
+	assert_true(record.group.tops[PAIRS_MAP] > 0);
 	reduce_asked_release(&asked);
 	reduce_memo_free(build.memo);
 	world_free(w);

@@ -658,9 +658,10 @@ write_all(struct writing *w)
 	    catalog_seq_cmp(&g->covers, &b->from) ||
 	    catalog_seq_cmp(&g->purge_seq, &b->purges_from))
 		return STATUS_BUSY;
-	/* What is small is summed up at once. */
-	w->sums = g->phase == VIEW_PHASE_READY || (!b->more && b->count <= w->size->most &&
-						   !catalog_seq_cmp(&g->covers, &beginning));
+	/* What is small is summed up at once, unless there are rows from steps before this one. */
+	w->sums = g->phase == VIEW_PHASE_READY ||
+		  (!b->more && !g->halves && b->count <= w->size->most &&
+		   !catalog_seq_cmp(&g->covers, &beginning));
 	TRY(docs_write(w, &done));
 	if (w->sums && g->phase == VIEW_PHASE_ROWS && done < b->count) {
 		w->sums = false; /* it is not: the sums come when all rows are there */
