@@ -157,6 +157,7 @@ comparisons_follow_collation(void **state)
 		/* Ids compare byte by byte, other fields as people would have them. */
 		{ "{\"_id\":{\"$lt\":\"a\"}}", "{}", true },
 		{ "{\"a\":{\"$lt\":\"a\"}}", "{\"a\":\"Doc\"}", false },
+		{ "{\"a._id\":{\"$lt\":\"a\"}}", "{\"a\":{\"_id\":\"Doc\"}}", false },
 		{ "{\"_id\":{\"$gt\":null}}", "{}", true },
 		{ "{\"_id\":{\"$gt\":{}}}", "{}", true },
 		{ "{\"_id\":{\"$in\":[1,\"Doc\"]}}", "{}", true },

@@ -159,6 +159,21 @@ ranges_of_several_values_are_merged_only_in_front_of_the_order(void **state)
 	assert_false(order_take(&third, STR("b"), false));
 }
 
+static void
+no_column_is_passed_behind_one_of_points(void **state)
+{
+	const struct order_column columns[] = { { STR("a"), ORDER_POINTS },
+						{ STR("b"), 0 },
+						{ STR("c"), ORDER_MERGES },
+						{ STR("d"), 0 } };
+	struct order order = order_of(columns, 4);
+
+	(void)state;
+	assert_true(order_take(&order, STR("a"), false));
+	assert_true(order_take(&order, STR("b"), false));
+	assert_false(order_take(&order, STR("d"), false));
+}
+
 /* Entries of all values, but of FIXED columns of one and of POINTS of several. */
 struct entry {
 	int values[COLUMNS];
@@ -339,6 +354,7 @@ main(void)
 		TEST(cut_values_are_no_order_but_one_of_them_is_passed),
 		TEST(hashes_are_no_order_even_of_one_value),
 		TEST(ranges_of_several_values_are_merged_only_in_front_of_the_order),
+		TEST(no_column_is_passed_behind_one_of_points),
 		TEST(entries_come_in_the_order_that_is_promised),
 		TEST(an_index_covers_fields_that_are_all_columns),
 		TEST(the_id_of_an_entry_is_covered_where_it_is_the_documents),

@@ -4,6 +4,8 @@
  */
 #include "../common.h"
 
+#include "base/arena_apart.h"
+#include "base/mem.h"
 #include "bson/bson.h"
 #include "index/bson/form.h"
 #include "index/json/form.h"
@@ -389,6 +391,33 @@ plan_make(const struct key_columns *asked, const struct index_def *def, struct i
 	return key_ranges_make(&db, def, asked, &o, ret);
 }
 
+/* Once each, while those behind it do not. */
+static void
+each_allocation_fails(const struct key_columns *asked, const struct index_def *def,
+		      const struct key_ranges *wanted)
+{
+	bool failed = true;
+
+	for (uint64_t nth = 1; failed; nth++) {
+		struct index_work own = { .arena = arena_new(TEST_ARENA_BYTES) };
+		struct key_ranges ranges = { .count = 0 };
+		enum status status;
+
+		arena_set_apart(true);
+		(void)mem_fail_only(nth);
+		status = plan_make(asked, def, &own, &ranges);
+		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
+		if (!failed || status == STATUS_OK)
+			assert_int_equal(ranges.count, wanted->count);
+		if (failed)
+			assert_true(status == STATUS_NOMEM || status == STATUS_LIMIT);
+		else
+			assert_int_equal(status, STATUS_OK);
+		arena_free(own.arena);
+	}
+}
+
 static void
 a_plan_has_all_ranges_or_memory_is_short(void **state)
 {
@@ -423,6 +452,7 @@ a_plan_has_all_ranges_or_memory_is_short(void **state)
 				assert_int_equal(ranges.count, wanted.count);
 			arena_free(small);
 		}
+		each_allocation_fails(&asked, &def, &wanted);
 		arena_reset(arena, mark);
 	}
 }
