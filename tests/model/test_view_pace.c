@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "index/view/run.h"
 #include "kv/fate.h"
 
 enum {
@@ -234,6 +235,60 @@ a_build_goes_on_when_commits_are_left(void **state)
 	world_free(w);
 }
 
+/* ---- How much a step does ---- */
+
+/* The phases behind the steps of a run, one letter each. */
+struct phases {
+	char letters[20];
+	size_t count;
+};
+
+static bool
+note_phase(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	struct phases *p = arg;
+
+	(void)ret_least;
+	assert_true(p->count < sizeof(p->letters) - 1);
+	p->letters[p->count++] = step->phase == VIEW_PHASE_ROWS   ? 'r'
+				 : step->phase == VIEW_PHASE_SUMS ? 's'
+								  : '.';
+	return true;
+}
+
+static void
+run_is(struct world *w, const char *phases)
+{
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions };
+	struct phases noted = { .count = 0 };
+	const struct view_run_hooks hooks = { .stepped = note_phase, .arg = &noted };
+	const struct catalog_seq least = newest(w);
+	struct view_error error;
+	struct err err = { 0 };
+
+	assert_int_equal(view_run(&build, &least, &hooks, w->f->arena, &error, &err), STATUS_OK);
+	assert_string_equal(noted.letters, phases);
+}
+
+/* The last letter is that of the end, which is told too. */
+static void
+a_step_does_as_much_as_it_may(void **state)
+{
+	struct world *w = world_new(*state);
+
+	put_many(w, 0, VIEW_BATCH_DOCS + 1);
+	run_is(w, "rs..");
+	put_many(w, VIEW_BATCH_DOCS + 1, VIEW_BATCH_DOCS + 2);
+	run_is(w, "..");
+	run_is(w, ".");
+	world_free(w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -245,6 +300,7 @@ main(void)
 		T(an_update_does_not_yield_while_somebody_waits),
 		T(a_step_that_was_left_is_followed_by_another_one),
 		T(a_build_goes_on_when_commits_are_left),
+		T(a_step_does_as_much_as_it_may),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
