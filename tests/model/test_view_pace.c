@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "index/view/build.h"
 #include "index/view/run.h"
 #include "kv/fate.h"
 
@@ -289,6 +290,53 @@ a_step_does_as_much_as_it_may(void **state)
 	world_free(w);
 }
 
+/* One by one, from the end; then the others come. */
+static void
+rows_of_before_go_as_a_step_has_room(void **state)
+{
+	static const uint64_t rows[] = { 3, 2, 1, 0, 1, 2 };
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions,
+					  .asked = &asked };
+	struct view_step_size size = { 1, 1 };
+	struct view_record record;
+	struct view_batch *batch;
+	struct view_step step;
+	struct err err = { 0 };
+	const char *rev;
+
+	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\"}}}"), false,
+					   w->f->arena, &w->design, &err),
+			 STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	rev = fixture_put(w->f, "a", NULL, "{\"rows\":[[1,1],[2,2],[3,3],[4,4]]}");
+	update(w);
+	updates_end(w);
+	(void)fixture_put(w->f, "a", rev, "{\"rows\":[[1,5],[6,6]]}");
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+					 &record.group.purge_seq, batch, &err),
+			 STATUS_OK);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(record.group.rows[0], rows[i]);
+		assert_int_equal(record.group.halves, !step.whole);
+	}
+	assert_true(step.whole);
+	view_batch_free(batch);
+	reduce_asked_release(&asked);
+	world_free(w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -301,6 +349,7 @@ main(void)
 		T(a_step_that_was_left_is_followed_by_another_one),
 		T(a_build_goes_on_when_commits_are_left),
 		T(a_step_does_as_much_as_it_may),
+		T(rows_of_before_go_as_a_step_has_room),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -155,6 +155,10 @@ equal_keys_of_a_document_come_by_value(void **state)
 					 STATUS_OK);
 			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
 		}
+	/* What is no text has none of its own. */
+	assert_int_equal(view_term_cmp(STR("[1.0,true,[]]"), STR("[1,true,[]]"), &order),
+			 STATUS_OK);
+	assert_int_equal(order, 0);
 	/* Between rows of other keys, in any order, and in another one at the next update. */
 	for (size_t step = 7; step <= 11; step += 4) {
 		AUTO(buf_release) struct buf text = BUF_INIT(8192);
