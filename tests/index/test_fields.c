@@ -1,6 +1,35 @@
 /* Lists of fields: what of a document is shown. */
 #include "common.h"
 
+#include "base/arena_apart.h"
+#include "base/mem.h"
+
+/* One allocation fails, and none behind it. Returns whether there are so many. */
+static bool
+fails_at(const char *list, const struct selector_doc *doc, uint64_t nth)
+{
+	struct index_work w = { .arena = arena_new(TEST_ARENA_BYTES) };
+	struct buf out = BUF_INIT(4096);
+	struct selector_fields *fields;
+	struct err err = { 0 };
+	enum status status;
+	bool failed;
+
+	assert_non_null(w.arena);
+	arena_set_apart(true);
+	(void)mem_fail_only(nth);
+	status = selector_fields_compile(str_from_cstr(list), &w, &fields, NULL, &err);
+	if (status == STATUS_OK)
+		status = selector_fields_write(fields, doc, &w, &out);
+	failed = mem_fail_only(0) >= nth;
+	arena_set_apart(false);
+	if (failed ? status != STATUS_LIMIT && status != STATUS_NOMEM : status != STATUS_OK)
+		fail_msg("%s without allocation %d: %s", list, (int)nth, status_name(status));
+	buf_release(&out);
+	arena_free(w.arena);
+	return failed;
+}
+
 /* In a few bytes: where they are not enough, it says so. */
 static bool
 is_enough(const char *list, const struct selector_doc *doc, size_t bytes)
@@ -37,6 +66,8 @@ shown(const char *list, const char *json)
 	doc_of(json, specials, &doc);
 	for (size_t bytes = 0; !is_enough(list, &doc, bytes);)
 		bytes += 8;
+	for (uint64_t nth = 1; fails_at(list, &doc, nth);)
+		nth++;
 	if (selector_fields_compile(str_from_cstr(list), &work, &fields, NULL, &err) != STATUS_OK)
 		fail_msg("%s: %s", list, err.text);
 	assert_non_null(fields);
