@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "base/arena_apart.h"
+#include "base/mem.h"
 #include "index/engine/entry.h"
 #include "index/typed/filter.h"
 #include "index/typed/form.h"
@@ -152,6 +154,20 @@ a_path_without_room_is_none(void **state)
 		assert_int_equal(status, arena_is_full(small) ? STATUS_LIMIT : STATUS_OK);
 		arena_free(small);
 		assert_true(bytes < ROOM_BYTES);
+	}
+	/* Each allocation fails, and none behind it. */
+	for (uint64_t nth = 1, failed = 1; failed; nth++) {
+		struct arena *whole = arena_new(ROOM_BYTES);
+		struct index_column column;
+
+		assert_non_null(whole);
+		arena_set_apart(true);
+		(void)mem_fail_only(nth);
+		status = index_typed_path(&origin, whole, &column);
+		failed = mem_fail_only(0) >= nth;
+		arena_set_apart(false);
+		assert_int_equal(status, failed ? STATUS_LIMIT : STATUS_OK);
+		arena_free(whole);
 	}
 }
 

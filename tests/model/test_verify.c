@@ -717,6 +717,11 @@ parts_of_a_build_that_are_none_are_found(void **state)
 	/* Without the number of the stretch, which is a byte. */
 	set(f, str_of(at.ptr, at.len - 1), buf_str(&value));
 	assert_says(f, "unknown_key");
+	clear(f, str_of(at.ptr, at.len - 1));
+	/* Revisions tell what a mark would. */
+	index_key_mark(&key, f->db, 1, STR("a"));
+	set(f, joined(f, buf_str(&key), STR("")), STR(""));
+	assert_says(f, "unknown_key");
 	buf_release(&key);
 	buf_release(&value);
 }
