@@ -15,7 +15,8 @@
 
 enum {
 	FEW = 800,
-	PROMPT_MS = 1000, /* for so long an update has the priority of requests */
+	LARGE_BYTES = 4000000, /* of the rows of a document, up to which a group is not large */
+	PROMPT_MS = 1000,      /* for so long an update has the priority of requests */
 };
 
 /* ---- In the place of the clock, of thread_set_nice() and of kv_commit_in_time() ---- */
@@ -337,6 +338,50 @@ rows_of_before_go_as_a_step_has_room(void **state)
 	world_free(w);
 }
 
+/* Programs that do not read larger documents do not read such a group. */
+static void
+a_group_is_large_from_a_document_of_so_many_bytes_on(void **state)
+{
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions,
+					  .asked = &asked };
+	struct view_step_size size = { 1, 2 * LARGE_BYTES };
+	struct err err = { 0 };
+
+	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\"}}}"), false,
+					   w->f->arena, &w->design, &err),
+			 STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	for (size_t more = 0; more < 2; more++) {
+		struct view_record record;
+		struct view_batch *batch;
+		struct view_step step;
+
+		(void)fixture_put(w->f, more ? "b" : "a", NULL, "{\"rows\":[[1,1]]}");
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(view_batch_new(&batch), STATUS_OK);
+		assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+						 &record.group.purge_seq, batch, &err),
+				 STATUS_OK);
+		assert_int_equal(batch->count, 1);
+		batch->docs[0].bytes = LARGE_BYTES + more;
+		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+		assert_true(step.whole);
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(record.group.large, more);
+		view_batch_free(batch);
+	}
+	reduce_asked_release(&asked);
+	world_free(w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -350,6 +395,7 @@ main(void)
 		T(a_build_goes_on_when_commits_are_left),
 		T(a_step_does_as_much_as_it_may),
 		T(rows_of_before_go_as_a_step_has_room),
+		T(a_group_is_large_from_a_document_of_so_many_bytes_on),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
