@@ -385,7 +385,9 @@ plan_make(const struct key_columns *asked, const struct index_def *def, struct i
 {
 	const struct value_order o = { .form = def->form, .w = w };
 	struct value_set both, all;
+	bool has;
 
+	TRY(value_set_contains(&o, &asked->allowed[0], &asked->allowed[1], &has));
 	TRY(value_set_intersect(&o, &asked->allowed[0], &asked->allowed[1], &both));
 	TRY(value_sets_unite(&o, asked->allowed, COLUMNS, &all));
 	return key_ranges_make(&db, def, asked, &o, ret);
