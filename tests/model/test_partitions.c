@@ -107,6 +107,14 @@ ids_have_reasons(void **state)
 	assert_string_equal(rev_partition_id_fault(STR("_a:b")),
 			    "Partition must not start with an underscore");
 	assert_string_equal(rev_partition_id_fault(STR("a:")), "Document id must not be empty");
+	assert_null(rev_partition_id_fault(STR("a:_design/b")));
+	assert_null(rev_partition_id_fault(STR("a:_local/b")));
+	assert_string_equal(rev_partition_id_fault(STR("a:_design/")),
+			    "Illegal document id `_design/`");
+	assert_string_equal(rev_partition_id_fault(STR("a:_local/")),
+			    "Illegal document id `_local/`");
+	assert_string_equal(rev_partition_id_fault(STR("a:_b")),
+			    "Only reserved document ids may start with underscore.");
 	assert_string_equal(rev_partition_name_fault(STR("a:b")),
 			    "Partition must not contain a colon");
 	assert_string_equal(rev_partition_name_fault(STR("a\xff")),
@@ -264,6 +272,54 @@ a_full_partition_refuses_what_grows(void **state)
 	assert_int_equal(results[4].status, STATUS_OK);
 }
 
+/* An edit of a partition that is full with `max_bytes`. */
+static enum status
+try_in_partition(struct fixture *f, struct rev_edit edit, uint64_t max_bytes)
+{
+	struct rev_result result;
+
+	edit.max_partition_bytes = max_bytes;
+	fixture_write(f, &edit, 1, &result);
+	return result.status;
+}
+
+static void
+a_partition_is_full_with_as_many_bytes_as_it_may_have(void **state)
+{
+	uint64_t one = small_bytes();
+	struct fixture *f = *state;
+	const char *rev = fixture_put(f, "a:1", NULL, "{\"n\":1}");
+
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:2", NULL, "{\"n\":1}"), one),
+			 STATUS_PARTITION_FULL);
+	/* A document of a full partition is changed as long as it does not grow. */
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:1", rev, "{\"nn\":1}"), one),
+			 STATUS_PARTITION_FULL);
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:1", rev, "{\"n\":2}"), one),
+			 STATUS_OK);
+	expect_info(f, "a", 1, 0, one, one);
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:2", NULL, "{\"n\":1}"), one + 1),
+			 STATUS_OK);
+	expect_info(f, "a", 2, 0, 2 * one, 2 * one);
+}
+
+/* Of a document with several branches, the one that is replaced is what an edit is compared to. */
+static void
+a_full_partition_compares_an_edit_with_what_it_replaces(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_replicate(f, "a:1", "1-b", false, "{\"n\":1}");
+	fixture_replicate(f, "a:1", "1-a", false, "{\"much\":\"longer than the other\"}");
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:1", "1-b", "{\"nn\":1}"), 1),
+			 STATUS_PARTITION_FULL);
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:1", "1-a", "{\"nn\":1}"), 1),
+			 STATUS_OK);
+	assert_int_equal(try_in_partition(f, fixture_edit(f, "a:1", "1-b", "{\"n\":2}"), 1),
+			 STATUS_OK);
+	fixture_check(f);
+}
+
 static void
 an_edit_reads_no_more_for_its_partition(void **state)
 {
@@ -390,6 +446,12 @@ main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_full_partition_refuses_what_grows, setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_partition_is_full_with_as_many_bytes_as_it_may_have, setup,
+			fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_full_partition_compares_an_edit_with_what_it_replaces, setup,
+			fixture_teardown),
 		cmocka_unit_test_setup_teardown(an_edit_reads_no_more_for_its_partition, setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(verify_finds_counters, setup, fixture_teardown),

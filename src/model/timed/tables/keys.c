@@ -40,7 +40,6 @@ token_get(struct str bytes)
 
 /* ---- Writing ---- */
 
-/* The components of the key's columns from `from` to `to`, behind what is in the buffer. */
 /* A component; null is one, too: an empty value of a type whose values have a length. */
 static enum status
 component_put(struct timed *t, const struct doc_scalar *s, bool descending, struct buf *ret)
@@ -55,6 +54,7 @@ component_put(struct timed *t, const struct doc_scalar *s, bool descending, stru
 	return STATUS_OK;
 }
 
+/* The components of the key's columns from `from` to `to`, behind what is in the buffer. */
 static enum status
 components_put(struct timed *t, const struct doc_scalar *parts, size_t from, size_t to,
 	       struct buf *ret)
