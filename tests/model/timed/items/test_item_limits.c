@@ -187,6 +187,128 @@ an_element_has_as_many_bytes_as_it_may(void **state)
 	items_verify(f);
 }
 
+/* ---- Items that are not there ---- */
+
+/* Nothing is read of an item that is not there, in whichever way it is asked for. */
+static enum status
+absent_run(struct timed *t, struct arena *arena, void *arg)
+{
+	static const enum timed_zset_by ways[] = { TIMED_BY_RANK, TIMED_BY_SCORE, TIMED_BY_NAME };
+	struct timed_members members;
+	struct timed_item item;
+	uint64_t count, reads;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("absent"), arena, &item));
+	TRY(timed_now(t));
+	reads = kv_tx_stats(t->tx).reads;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		for (uint64_t skip = 0; skip < 2; skip++) {
+			struct timed_zset_range range = {
+				.by = ways[i], .to = UINT64_MAX, .skip = skip, .limit = 10
+			};
+
+			range.reverse = skip;
+			TRY(timed_zset_range(&item, &range, &members));
+			assert_int_equal(members.count, 0);
+			TRY(timed_zset_range_count(&item, &range, &count));
+			assert_int_equal(count, 0);
+		}
+	}
+	TRY(timed_zset_pop(&item, false, 5, &members));
+	assert_int_equal(members.count, 0);
+	assert_int_equal(kv_tx_stats(t->tx).reads, reads);
+	return STATUS_OK;
+}
+
+/* The same of no members of an item that is there. */
+static enum status
+none_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_zset_range range = { .by = TIMED_BY_SCORE, .skip = 1 };
+	struct timed_members members;
+	struct timed_item item;
+	uint64_t reads;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("z"), arena, &item));
+	TRY(timed_now(t));
+	assert_int_equal(item.type, TIMED_ZSET);
+	reads = kv_tx_stats(t->tx).reads;
+	TRY(timed_zset_range(&item, &range, &members));
+	assert_int_equal(members.count, 0);
+	TRY(timed_zset_pop(&item, false, 0, &members));
+	assert_int_equal(members.count, 0);
+	assert_int_equal(kv_tx_stats(t->tx).reads, reads);
+	return STATUS_OK;
+}
+
+static enum status
+zset_run(struct timed *t, struct arena *arena, void *arg)
+{
+	/* Too long for a header, so it is in the body. */
+	struct timed_member member = { .name = text_of(arena, TIMED_WHOLE_BYTES + 1), .score = 1 };
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("z"), arena, &item));
+	return timed_members_put(&item, TIMED_ZSET, &member, 1);
+}
+
+static void
+what_is_not_there_is_not_read(void **state)
+{
+	items_must(*state, absent_run, NULL);
+	items_must(*state, zset_run, NULL);
+	items_must(*state, none_run, NULL);
+}
+
+/* Sets when the item expires, and says whether it is there then. */
+struct lapsing {
+	struct timed_expiry expiry;
+	int64_t after_ms; /* behind the moment of the transaction, of TIMED_EXPIRY_AT */
+	bool gone;
+};
+
+static enum status
+lapse_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct lapsing *l = arg;
+	struct timed_member member = { .name = STR("m") };
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("lapsing"), arena, &item));
+	TRY(timed_members_put(&item, TIMED_SET, &member, 1));
+	TRY(timed_now(t));
+	if (l->expiry.kind == TIMED_EXPIRY_AT)
+		l->expiry.ms = (uint64_t)((int64_t)(t->now_us / TIMED_US_PER_MS) + l->after_ms);
+	TRY(timed_item_expire(&item, l->expiry));
+	timed_item_lapse(&item);
+	l->gone = item.type == TIMED_LEAF;
+	assert_true(l->gone || item.type == TIMED_SET);
+	return STATUS_OK;
+}
+
+static void
+an_item_lapses_with_the_moment_of_its_expiry(void **state)
+{
+	struct lapsing cases[] = {
+		{ .expiry.kind = TIMED_EXPIRY_NEVER },
+		{ .expiry.kind = TIMED_EXPIRY_AT, .after_ms = 1 },
+		{ .expiry.kind = TIMED_EXPIRY_AT, .after_ms = 0, .gone = true },
+		{ .expiry.kind = TIMED_EXPIRY_AT, .after_ms = -1, .gone = true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool gone = cases[i].gone;
+
+		items_must(*state, lapse_run, &cases[i]);
+		if (cases[i].gone != gone)
+			fail_msg("%lld ms behind it is%s there", (long long)cases[i].after_ms,
+				 gone ? "" : " not");
+	}
+}
+
 int
 main(void)
 {
@@ -194,6 +316,8 @@ main(void)
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_page_has_as_many_members_as_are_asked_for),
 		WITH_STORE(a_value_that_is_too_long_is_read_by_who_wants_all_of_it),
+		WITH_STORE(what_is_not_there_is_not_read),
+		WITH_STORE(an_item_lapses_with_the_moment_of_its_expiry),
 		WITH_STORE(an_element_has_as_many_bytes_as_it_may),
 	};
 
