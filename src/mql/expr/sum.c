@@ -68,19 +68,6 @@ mql_sum_add(struct mql_sum *s, const struct bson_value *v)
 		sum_int64(s, bson_integer(v));
 }
 
-void
-mql_sum_merge(struct mql_sum *s, const struct mql_sum *other)
-{
-	if (!other->count)
-		return;
-	s->count += other->count;
-	s->type = mql_widest(s->type, other->type);
-	sum_double(s, other->high);
-	sum_double(s, other->low);
-	if (other->decimals)
-		sum_decimal(s, other->decimal);
-}
-
 /* An infinity or a NaN has spoilt the correction. */
 static double
 sum_to_double(const struct mql_sum *s)

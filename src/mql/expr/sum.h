@@ -18,8 +18,6 @@ struct mql_sum {
 
 /* `*s` starts as {0}. Values that are no numbers are passed over. */
 void mql_sum_add(struct mql_sum *s, const struct bson_value *v);
-/* Adds what another sum has. */
-void mql_sum_merge(struct mql_sum *s, const struct mql_sum *other);
 /* int32 0 of nothing. */
 struct bson_value mql_sum_value(const struct mql_sum *s);
 /* A double or a Decimal128; null of nothing. */

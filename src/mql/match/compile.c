@@ -1018,9 +1018,3 @@ mql_match_paths(const struct mql_match *m, struct mql_paths *ret)
 	ret->all = ret->all || m->of_value;
 	node_paths(m->root, ret);
 }
-
-bool
-mql_match_is_empty(const struct mql_match *m)
-{
-	return !m->root->first;
-}

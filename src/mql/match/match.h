@@ -86,7 +86,4 @@ void mql_match_demands(const struct mql_match *m, const struct mql_demand **ret,
 /* Adds the paths that the filter looks at. */
 void mql_match_paths(const struct mql_match *m, struct mql_paths *ret);
 
-/* True if the filter has no condition. */
-bool mql_match_is_empty(const struct mql_match *m);
-
 #endif

@@ -44,9 +44,6 @@ MUST_USE enum status mql_projection_run(const struct mql_projection *p, struct m
 MUST_USE enum status mql_projection_paths(const struct mql_projection *p, struct mql *q,
 					  struct mql_paths *ret);
 
-/* True if the projection has "a.$", so that `position` matters. */
-bool mql_projection_needs_position(const struct mql_projection *p);
-
 /*
  * True if a member of that name goes through the projection unchanged, whatever is in it: a filter
  * on its paths may be asked before the projection as well.

@@ -294,12 +294,6 @@ mql_projection_run(const struct mql_projection *p, struct mql *q, struct str doc
 }
 
 bool
-mql_projection_needs_position(const struct mql_projection *p)
-{
-	return p->positional;
-}
-
-bool
 mql_projection_keeps(const struct mql_projection *p, struct str name)
 {
 	const struct mql_field *f = mql_field_find(&p->root, name);

@@ -58,14 +58,6 @@ table_schemas_stamp(struct kv_tx *tx, uint8_t ret[static TABLE_STAMP_BYTES])
 	return STATUS_OK;
 }
 
-struct kv_future *
-table_schemas_watch(struct kv_tx *tx)
-{
-	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
-
-	return root_key(STR(""), STR(""), &key) == STATUS_OK ? kv_watch(tx, buf_str(&key)) : NULL;
-}
-
 /* ---- Records ---- */
 
 static void

@@ -1,7 +1,7 @@
 /*
  * Keyspaces, whose names are the first part of tables' names, and the types that are defined in
  * them. They lie in the root of the store, beside the versionstamp of the latest change of any
- * schema. A process that watches this key learns of changes that others make.
+ * schema. A process that reads this key learns of changes that others make.
  *
  *     (ROOT, 20)                  → versionstamp
  *     (ROOT, 20, keyspace)        → (format, ((property, value), …))
@@ -27,9 +27,6 @@ MUST_USE enum status table_schemas_touch(struct kv_tx *tx);
 
 /* The stamp: other bytes after each change of any keyspace, type or table. All 0: none yet. */
 MUST_USE enum status table_schemas_stamp(struct kv_tx *tx, uint8_t ret[static TABLE_STAMP_BYTES]);
-
-/* A watch (kv_watch()) of the stamp. NULL when out of memory. */
-struct kv_future *table_schemas_watch(struct kv_tx *tx);
 
 /* ---- Keyspaces ---- */
 
