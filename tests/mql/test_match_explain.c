@@ -302,6 +302,17 @@ conditions_that_do_not_hold_are_told(void **state)
 		  ("{'operatorName':'$lt','specifiedAs':{'a':{'$lt':1}},'reason':'comparison "
 		   "failed'"
 		   ",'consideredValue':'x'}") },
+		{ "{'a':{'$gt':'a','$regex':'x','$options':'i'}}", "{'a':'y'}",
+		  "{'operatorName':'$and','clausesNotSatisfied':[{'index':1,'details':{"
+		  "'operatorName':'$regex','specifiedAs':{'a':{'$regex':'x','$options':'i'}},"
+		  "'reason':'regular expression did not match','consideredValue':'y'}}]}" },
+		{ "{'a':{'$gt':'z','$options':'i','$regex':'x'}}", "{'a':'X'}",
+		  "{'operatorName':'$and','clausesNotSatisfied':[{'index':0,'details':{"
+		  "'operatorName':'$gt','specifiedAs':{'a':{'$gt':'z'}},'reason':'comparison "
+		  "failed','consideredValue':'X'}}]}" },
+		{ "{'$nor':[{'$jsonSchema':{'required':['a']}}]}", "{'a':2}",
+		  "{'operatorName':'$nor','clausesSatisfied':[{'index':0,'details':{"
+		  "'operatorName':'$jsonSchema','reason':'schema matched'}}]}" },
 		{ "{'$comment':'c','a':1}", "{'a':2}",
 		  ("{'operatorName':'$eq','specifiedAs':{'a':1},'reason':'comparison "
 		   "failed','consid"

@@ -573,6 +573,83 @@ marks_are_kept_as_long_as_the_table_says(void **state)
 	}
 }
 
+/* ---- What has expired ---- */
+
+static enum status
+expiring_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar key[] = { text("a"), number(1) };
+	const struct timed_expiry soon = { TIMED_EXPIRY_AFTER, 1000 };
+	const struct table_change single = { .column = ALL_SINGLE,
+					     .value = number(1),
+					     .expiry = soon };
+	const struct table_change shared = { .column = ALL_STATIC, .value = number(7) };
+	const struct table_write row = { .key = { 97, key, 2 },
+					 .inserts = true,
+					 .expiry = soon,
+					 .changes = &single,
+					 .change_count = 1 };
+	const struct table_write partition = { .key = { 97, key, 1 },
+					       .changes = &shared,
+					       .change_count = 1 };
+
+	(void)arg;
+	TRY(table_write(t, &row));
+	return table_write(t, &partition);
+}
+
+struct seen {
+	struct fixture *f;
+	bool statics;
+	enum status status;
+	bool is_row, has_pairs;
+	size_t key_count, cells, static_cells;
+};
+
+static enum status
+see_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar parts[] = { text("a"), number(1) };
+	const struct table_key key = { 97, parts, 2 };
+	struct table_row row = { .key_count = 0 };
+	struct seen *s = arg;
+
+	s->status = table_read(t, &key, s->statics, NULL, s->f->arena, &row);
+	s->is_row = row.is_row;
+	s->has_pairs = row.has_pairs;
+	s->key_count = row.key_count;
+	s->cells = row.cell_count;
+	s->static_cells = row.static_count;
+	return s->status == STATUS_NOT_FOUND ? STATUS_OK : s->status;
+}
+
+static void
+an_expired_row_is_none_beside_static_columns(void **state)
+{
+	struct fixture *f = *state;
+	struct seen s = { .f = f, .statics = true };
+
+	expect(f, "ks.all", expiring_body, NULL, NULL);
+	expect(f, "ks.all", see_body, &s, NULL);
+	assert_int_equal(s.status, STATUS_OK);
+	assert_true(s.is_row && s.has_pairs);
+	assert_int_equal(s.key_count, 2);
+	assert_int_equal(s.cells, 1);
+	assert_int_equal(s.static_cells, 1);
+	f->now_ms += 1000;
+	/* What is left is the partition's, though pairs of the row are there still. */
+	expect(f, "ks.all", see_body, &s, NULL);
+	assert_int_equal(s.status, STATUS_OK);
+	assert_true(!s.is_row && s.has_pairs);
+	assert_int_equal(s.key_count, 1);
+	assert_int_equal(s.cells, 0);
+	assert_int_equal(s.static_cells, 1);
+	s.statics = false;
+	expect(f, "ks.all", see_body, &s, NULL);
+	assert_int_equal(s.status, STATUS_NOT_FOUND);
+	assert_true(!s.is_row && s.has_pairs);
+}
+
 int
 main(void)
 {
@@ -585,6 +662,7 @@ main(void)
 		TEST(a_mark_that_says_no_more_than_another_one_is_not_kept),
 		TEST(a_partition_remembers_so_many_ranges),
 		TEST(marks_are_kept_as_long_as_the_table_says),
+		TEST(an_expired_row_is_none_beside_static_columns),
 	};
 
 	return cmocka_run_group_tests_name("table_clears", tests, NULL, NULL);
