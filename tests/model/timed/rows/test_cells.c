@@ -1,5 +1,6 @@
 /*
- * What a dump is told of rows: which cells, in which order, where rows begin, when cells expire.
+ * What a dump is told of rows: which cells, in which order, where rows begin, when cells expire;
+ * what inspect draws of their pairs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "catalog/store_format.h"
+#include "kv/tuple.h"
 #include "model/timed/rows/rows.h"
 #include "store.h"
 
@@ -290,12 +292,123 @@ members_are_told_while_their_collection_is_there(void **state)
 	expect_cells(f, KEYS, "");
 }
 
+/* ---- What inspect draws ---- */
+
+enum {
+	SPACE_ROWS = 33, /* as they are stored */
+	SPACE_EXPIRY = 34,
+	SPACE_CLOCK = 35,
+};
+
+static enum status
+draw_space(struct timed *t, struct fixture *f, uint64_t space)
+{
+	AUTO(buf_release) struct buf begin = BUF_INIT(100), end = BUF_INIT(100);
+	const struct catalog_kind *kind = t->db->kind;
+	struct kv_scan scan;
+	struct kv_pair pair;
+	enum status status;
+
+	buf_append_str(&begin, t->db->prefix);
+	tuple_put_u64(&begin, space);
+	buf_append_buf(&end, &begin);
+	buf_append_byte(&end, 0xff);
+	TRY(kv_scan_init(&scan, t->tx, buf_str(&begin), buf_str(&end), NULL));
+	while ((status = kv_scan_next(&scan, &pair)) == STATUS_OK) {
+		size_t len;
+
+		assert_true(kind->draw_pair(t->db, space, str_skip(pair.key, begin.len), pair.value,
+					    &f->said));
+		buf_append_byte(&f->said, '\n');
+		len = f->said.len;
+		assert_false(kind->draw_pair(t->db, space, STR("\xff"), STR("\xff"), &f->said));
+		assert_int_equal(f->said.len, len);
+	}
+	kv_scan_release(&scan);
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status
+draw_all(struct timed *t, struct fixture *f)
+{
+	buf_clear(&f->said);
+	TRY(draw_space(t, f, SPACE_ROWS));
+	TRY(draw_space(t, f, SPACE_EXPIRY));
+	return draw_space(t, f, SPACE_CLOCK);
+}
+
+static void
+expect_drawn(struct fixture *f, const char *db, const char *wanted)
+{
+	work(f, db, draw_all);
+	buf_append_byte(&f->said, 0);
+	assert_string_equal(f->said.ptr, wanted);
+}
+
+static enum status
+fill_set(struct timed *t, struct fixture *f)
+{
+	struct timed_step x[] = { { .key = text("x") } };
+	const struct timed_value member = { { x, 1 }, { .kind = DOC_NULL } };
+	struct doc_scalar part = text("h");
+	const struct timed_key key = { &part, 1 };
+
+	(void)f;
+	TRY(timed_clear(t, &key, &(struct timed_path){ NULL, 0 }));
+	return timed_add(t, &key, TIMED_SET, &member, 1,
+			 (struct timed_expiry){ TIMED_EXPIRY_NEVER, 0 });
+}
+
+static void
+pairs_are_drawn_by_what_they_are(void **state)
+{
+	struct fixture *f = *state;
+	const char *hash;
+
+	work(f, KEYS, fill_hash);
+	/* The hash of the key comes first in each line. */
+	work(f, KEYS, draw_all);
+	hash = arena_printf(f->arena, "%.7s", f->said.ptr).ptr;
+	expect_drawn(f, KEYS,
+		     arena_printf(f->arena,
+				  "%s, 'h'), 1970-01-01T00:16:40.000000Z -> [Redis-Hash-Type]\n"
+				  "%s, 'h'), 'x', 1970-01-01T00:16:40.000000Z -> (TTL = 0) 1\n"
+				  "%s, 'h'), 'y', 1970-01-01T00:16:40.000000Z -> (TTL = 0) 2\n"
+				  "1970-01-01T00:16:49.000000Z, %s, 'h')\n"
+				  "the latest write: 1970-01-01T00:16:40.000000Z\n",
+				  hash, hash, hash, hash)
+			     .ptr);
+	work(f, KEYS, set_value);
+	/* The sweep takes what is said of the hash's expiry when that has come. */
+	expect_drawn(f, KEYS,
+		     arena_printf(f->arena,
+				  "%s, 'h'), 1970-01-01T00:16:40.000001Z -> (TTL = 2) 'v'\n"
+				  "1970-01-01T00:16:42.000000Z, %s, 'h')\n"
+				  "1970-01-01T00:16:49.000000Z, %s, 'h')\n"
+				  "the latest write: 1970-01-01T00:16:40.000001Z\n",
+				  hash, hash, hash)
+			     .ptr);
+	work(f, KEYS, fill_set);
+	expect_drawn(f, KEYS,
+		     arena_printf(f->arena,
+				  "%s, 'h'), 1970-01-01T00:16:40.000002Z -> (TTL = 0) "
+				  "[Redis-Set-Type]\n"
+				  "%s, 'h'), 'x', 1970-01-01T00:16:40.000002Z -> (TTL = 0) [NULL]\n"
+				  "1970-01-01T00:16:42.000000Z, %s, 'h')\n"
+				  "1970-01-01T00:16:49.000000Z, %s, 'h')\n"
+				  "the latest write: 1970-01-01T00:16:40.000002Z\n",
+				  hash, hash, hash, hash)
+			     .ptr);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_cells_of_a_table_are_told_row_by_row,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(pairs_are_drawn_by_what_they_are, fixture_setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(members_are_told_while_their_collection_is_there,
 						fixture_setup, fixture_teardown),
 	};
