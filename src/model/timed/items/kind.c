@@ -10,8 +10,8 @@ redis_check_name(struct str name, struct err *err)
 {
 	uint64_t n;
 
-	if (str_to_u64(name, &n) && n < TIMED_REDIS_DATABASES && (name.ptr[0] != '0' || n == 0) &&
-	    name.len <= 2)
+	if (str_to_u64(name, &n) && n < TIMED_REDIS_DATABASES &&
+	    (name.ptr[0] != '0' || name.len == 1))
 		return STATUS_OK;
 	if (str_eq(name, STR(TIMED_FUNCTIONS)))
 		return STATUS_OK;
