@@ -8,6 +8,7 @@
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 #include "model/revisioned/local_root.h"
+#include "model/revisioned/purges.h"
 #include "model/revisioned/record.h"
 #include "model/revisioned/revisioned_int.h"
 #include "verified.h"
@@ -226,6 +227,197 @@ more_behind_the_key_of_an_upload(struct damaging *d)
 	rev_upload_record_put(&d->value, &(struct rev_upload_record){ 1, 1 });
 }
 
+/* ---- The record of purges ---- */
+
+static void
+purges_key(struct damaging *d, struct str part)
+{
+	rev_key_named(&d->key, d->f->db, REV_SUBSPACE_PURGES, part);
+}
+
+/* What no store has before it is very old. */
+static const struct catalog_seq place = { { 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1 } };
+static const struct catalog_seq place_above = { { 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1 } };
+
+static void
+purge_key_put(struct damaging *d, uint64_t incarnation, uint64_t part)
+{
+	purges_key(d, REV_PURGES_RECORDS);
+	tuple_put_u64(&d->key, incarnation);
+	tuple_put_versionstamp(&d->key, place.bytes + 1);
+	tuple_put_u64(&d->key, part);
+}
+
+static void
+purge_put(struct damaging *d, uint64_t incarnation, uint64_t part)
+{
+	static const uint8_t id[REV_PURGE_ID_BYTES] = { 1 };
+
+	purge_key_put(d, incarnation, part);
+	rev_purge_record_begin(&d->value, id, STR("a"));
+	rev_purge_record_add(&d->value, (struct rev_id){ 1, STR("x") });
+}
+
+static void
+a_purge_of_no_sequence(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_RECORDS);
+	tuple_put_u64(&d->key, 0);
+}
+
+static void
+a_purge_without_a_part(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_RECORDS);
+	tuple_put_u64(&d->key, 0);
+	tuple_put_versionstamp(&d->key, place.bytes + 1);
+}
+
+static void
+a_purge_of_an_incarnation_that_none_is(struct damaging *d)
+{
+	purge_put(d, UINT8_MAX + 1, 0);
+}
+
+static void
+more_behind_the_key_of_a_purge(struct damaging *d)
+{
+	purge_put(d, 0, 0);
+	tuple_put_u64(&d->key, 0);
+}
+
+static void
+a_purge_that_nobody_counts(struct damaging *d)
+{
+	purge_put(d, 0, 0);
+}
+
+static void
+a_purge_without_its_first_part(struct damaging *d)
+{
+	purge_put(d, 0, 1);
+}
+
+static void
+a_purge_of_nothing(struct damaging *d)
+{
+	purge_key_put(d, 0, 0);
+	buf_append_byte(&d->value, 'x');
+}
+
+static void
+purges_without_a_name(struct damaging *d)
+{
+	rev_key_space(&d->key, d->f->db, REV_SUBSPACE_PURGES);
+}
+
+static void
+purges_of_a_number(struct damaging *d)
+{
+	rev_key_space(&d->key, d->f->db, REV_SUBSPACE_PURGES);
+	tuple_put_u64(&d->key, 1);
+}
+
+static void
+purges_of_another_name(struct damaging *d)
+{
+	purges_key(d, STR("clear"));
+	rev_purge_mark_put(&d->value, &place);
+}
+
+static void
+a_place_of_what_was_cleared(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_CLEARED);
+	rev_purge_mark_put(&d->value, &place);
+}
+
+static void
+a_place_that_is_none(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_CLEARED);
+	buf_append_byte(&d->value, 'x');
+}
+
+static void
+a_place_above_the_database(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_CLEARED);
+	rev_purge_mark_put(&d->value, &place_above);
+}
+
+static void
+more_behind_the_key_of_what_was_cleared(struct damaging *d)
+{
+	a_place_of_what_was_cleared(d);
+	tuple_put_u64(&d->key, 0);
+}
+
+static void
+a_reader_without_a_name(struct damaging *d)
+{
+	purges_key(d, REV_PURGES_READERS);
+	rev_purge_mark_put(&d->value, &place);
+}
+
+static void
+a_reader_of_a_number(struct damaging *d)
+{
+	a_reader_without_a_name(d);
+	tuple_put_u64(&d->key, 1);
+}
+
+static void
+a_reader(struct damaging *d)
+{
+	a_reader_without_a_name(d);
+	tuple_put_str(&d->key, STR("r"));
+}
+
+static void
+more_behind_the_key_of_a_reader(struct damaging *d)
+{
+	a_reader(d);
+	tuple_put_u64(&d->key, 1);
+}
+
+/* ---- Others ---- */
+
+static void
+a_chunk_below_a_packed_local_document(struct damaging *d)
+{
+	rev_key_named(&d->key, d->f->db, REV_SUBSPACE_LOCAL, STR("_local/l"));
+	tuple_put_null(&d->key);
+	tuple_put_u64(&d->key, 0);
+	buf_append_byte(&d->value, 'x');
+}
+
+static void
+change_key(struct damaging *d, const struct catalog_seq *seq)
+{
+	rev_key_change(&d->key, d->f->db, seq);
+	buf_append_byte(&d->value, 'x');
+}
+
+static void
+a_change_that_is_none(struct damaging *d)
+{
+	change_key(d, &place);
+}
+
+static void
+a_change_above_the_database(struct damaging *d)
+{
+	change_key(d, &place_above);
+}
+
+static void
+more_behind_the_key_of_a_change(struct damaging *d)
+{
+	change_key(d, &place);
+	tuple_put_u64(&d->key, 1);
+}
+
 #define DAMAGE(name, found)                                                                        \
 	{                                                                                          \
 		name, #name, found                                                                 \
@@ -264,6 +456,46 @@ static const struct {
 	DAMAGE(a_purge_sequence_that_is_none, "unreadable_value: not a Sequence\n"),
 	DAMAGE(an_upload_of_no_id, "unknown_key: not an upload's id\n"),
 	DAMAGE(more_behind_the_key_of_an_upload, "unknown_key: not an upload's id\n"),
+	DAMAGE(a_purge_of_no_sequence, "unknown_key: not the Sequence of a purge\n"),
+	DAMAGE(a_purge_without_a_part, "unknown_key: not the Sequence of a purge\n"),
+	DAMAGE(a_purge_of_an_incarnation_that_none_is,
+	       "unknown_key: not the Sequence of a purge\n"),
+	DAMAGE(more_behind_the_key_of_a_purge, "unknown_key: not the Sequence of a purge\n"),
+	DAMAGE(a_purge_that_nobody_counts,
+	       "purge: the newest purge and the newest record of one differ\n"
+	       "counter: the counter says 0, and there are 1\n"),
+	DAMAGE(a_purge_without_its_first_part,
+	       "purge: parts of the purge's record are missing before this one\n"
+	       "purge: the newest purge and the newest record of one differ\n"
+	       "counter: the counter says 0, and there are 1\n"),
+	DAMAGE(a_purge_of_nothing, "unreadable_value: not a record of a purge\n"
+				   "purge: the newest purge and the newest record of one differ\n"
+				   "counter: the counter says 0, and there are 1\n"),
+	DAMAGE(purges_without_a_name, "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(purges_of_a_number, "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(purges_of_another_name, "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(a_place_of_what_was_cleared, ""),
+	DAMAGE(a_place_that_is_none, "unreadable_value: not a place in the record of purges\n"),
+	DAMAGE(a_place_above_the_database, "sequence: Incarnation 9 is above the database's, 0\n"),
+	DAMAGE(more_behind_the_key_of_what_was_cleared,
+	       "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(a_reader_without_a_name, "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(a_reader_of_a_number, "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(a_reader, ""),
+	DAMAGE(more_behind_the_key_of_a_reader,
+	       "unknown_key: the record of purges has no such part\n"),
+	DAMAGE(a_chunk_below_a_packed_local_document,
+	       "body_corrupt: no text has this chunk at this place\n"),
+	DAMAGE(a_change_that_is_none, "unreadable_value: not an entry of changes\n"
+				      "tally: the counters of this range say 2, and there are 3\n"),
+	DAMAGE(a_change_above_the_database,
+	       "unreadable_value: not an entry of changes\n"
+	       "sequence: Incarnation 9 is above the database's, 0\n"
+	       "counter: not the versionstamp of the newest change\n"
+	       "tally: the counters of this range say 2, and there are 3\n"),
+	DAMAGE(more_behind_the_key_of_a_change,
+	       "unknown_key: not a Sequence\n"
+	       "tally: the counters of this range say 2, and there are 3\n"),
 };
 
 static enum status
