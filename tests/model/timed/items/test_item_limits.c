@@ -263,6 +263,155 @@ what_is_not_there_is_not_read(void **state)
 	items_must(*state, none_run, NULL);
 }
 
+static enum status
+packed_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_member member = { .name = STR("m") };
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("packed"), arena, &item));
+	return timed_members_put(&item, TIMED_SET, &member, 1);
+}
+
+/* Members of none, of a range that is empty, of a page behind the last one. */
+static enum status
+no_members_run(struct timed *t, struct arena *arena, void *arg)
+{
+	static const char *const keys[] = { "absent", "packed", "s" };
+	struct timed_members members;
+	struct kv_tx_stats before, after;
+	struct timed_items page;
+	struct timed_item item;
+	enum timed_swept swept;
+	enum timed_type type;
+	uint64_t count;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		TRY(timed_item_open(t, str_from_cstr(keys[i]), arena, &item));
+		TRY(timed_item_wait(&item));
+		type = item.type;
+		assert_int_equal(type, i ? TIMED_SET : TIMED_LEAF);
+		before = kv_tx_stats(t->tx);
+		TRY(timed_members_get(&item, NULL, 0));
+		TRY(timed_members_put(&item, TIMED_SET, NULL, 0));
+		TRY(timed_members_delete(&item, NULL, 0));
+		TRY(timed_members_between(&item, 7, 7, 10, &members));
+		assert_int_equal(members.count, 0);
+		TRY(timed_members_between(&item, 8, 7, 10, &members));
+		assert_int_equal(members.count, 0);
+		TRY(timed_members_page(&item, TIMED_HASHES, 10, &members));
+		assert_int_equal(members.count, 0);
+		assert_int_equal(members.next, 0);
+		TRY(timed_item_sweep(&item, &swept));
+		assert_int_equal(swept, TIMED_SWEPT_NOTHING);
+		after = kv_tx_stats(t->tx);
+		assert_int_equal(after.sets, before.sets);
+		assert_int_equal(after.clears, before.clears);
+		assert_int_equal(item.type, type);
+	}
+	TRY(timed_items_page(t, TIMED_HASHES, 10, arena, &page));
+	assert_int_equal(page.count, 0);
+	assert_int_equal(page.next, 0);
+	TRY(timed_item_open(t, STR("absent"), arena, &item));
+	before = kv_tx_stats(t->tx);
+	TRY(timed_item_delete(&item));
+	TRY(timed_item_remove(&item));
+	TRY(timed_count(&item, &count));
+	assert_int_equal(count, 0);
+	after = kv_tx_stats(t->tx);
+	assert_int_equal(after.reads, before.reads);
+	assert_int_equal(after.sets, before.sets);
+	assert_int_equal(after.clears, before.clears);
+	return STATUS_OK;
+}
+
+/* Who has few members has to read them all. */
+static enum status
+draw_none_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members members;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("absent"), arena, &item));
+	TRY(timed_members_draw(&item, 3, true, &members));
+	assert_int_equal(members.count, 0);
+	TRY(timed_item_open(t, STR("packed"), arena, &item));
+	assert_int_equal(timed_members_draw(&item, 1, false, &members), STATUS_NOT_FOUND);
+	TRY(timed_item_open(t, STR("s"), arena, &item));
+	assert_int_equal(timed_members_draw(&item, 0, true, &members), STATUS_NOT_FOUND);
+	assert_int_equal(timed_members_draw(&item, 1, true, &members), STATUS_NOT_FOUND);
+	assert_int_equal(members.count, 0);
+	return STATUS_OK;
+}
+
+static void
+nothing_is_done_with_no_members(void **state)
+{
+	struct items *f = *state;
+
+	items_must(f, fill_run, NULL);
+	items_must(f, packed_run, NULL);
+	items_must(f, no_members_run, NULL);
+	items_must(f, draw_none_run, NULL);
+	items_verify(f);
+}
+
+enum {
+	DRAWN_MEMBERS = TIMED_DRAW_SHARE * 3,
+};
+
+static enum status
+many_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_member members[DRAWN_MEMBERS] = { 0 };
+	size_t count = *(size_t *)arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("h"), arena, &item));
+	TRY(timed_item_delete(&item));
+	for (size_t i = 0; i < count; i++)
+		members[i].name = arena_printf(arena, "m%zu", i);
+	return timed_members_put(&item, TIMED_HASH, members, count);
+}
+
+static enum status
+draw_run(struct timed *t, struct arena *arena, void *arg)
+{
+	size_t count = *(size_t *)arg, most = count / TIMED_DRAW_SHARE;
+	struct timed_members members;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("h"), arena, &item));
+	assert_int_equal(timed_members_draw(&item, most + 1, true, &members), STATUS_NOT_FOUND);
+	assert_int_equal(timed_members_draw(&item, most + 1, false, &members), STATUS_NOT_FOUND);
+	if (!most)
+		return STATUS_OK;
+	TRY(timed_members_draw(&item, most, true, &members));
+	assert_int_equal(members.count, most);
+	TRY(timed_members_draw(&item, most, false, &members));
+	assert_int_equal(members.count, most);
+	for (size_t i = 0; i < most; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_false(str_eq(members.members[i].name, members.members[j].name));
+	return STATUS_OK;
+}
+
+static void
+a_share_of_the_members_is_drawn(void **state)
+{
+	for (size_t n = 2; n <= 3; n++) {
+		size_t counts[] = { TIMED_DRAW_SHARE * n - 1, TIMED_DRAW_SHARE * n };
+
+		for (size_t i = 0; i < 2; i++) {
+			items_must(*state, many_run, &counts[i]);
+			items_must(*state, draw_run, &counts[i]);
+		}
+	}
+}
+
 /* Sets when the item expires, and says whether it is there then. */
 struct lapsing {
 	struct timed_expiry expiry;
@@ -317,6 +466,8 @@ main(void)
 		WITH_STORE(a_page_has_as_many_members_as_are_asked_for),
 		WITH_STORE(a_value_that_is_too_long_is_read_by_who_wants_all_of_it),
 		WITH_STORE(what_is_not_there_is_not_read),
+		WITH_STORE(nothing_is_done_with_no_members),
+		WITH_STORE(a_share_of_the_members_is_drawn),
 		WITH_STORE(an_item_lapses_with_the_moment_of_its_expiry),
 		WITH_STORE(an_element_has_as_many_bytes_as_it_may),
 	};
