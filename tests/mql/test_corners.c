@@ -354,6 +354,127 @@ replacements_are_told_from_changes(void **state)
 	}
 }
 
+static struct mql_pipeline *
+pipeline_of(struct mql *q, const char *text)
+{
+	const struct mql_pipeline_options options = { .scope = NULL };
+	struct mql_pipeline *p = NULL;
+	struct bson_value stages;
+
+	assert_true(bson_find(case_bson(q->arena, arena_printf(q->arena, "{'p':[%s]}", text).ptr),
+			      STR("p"), &stages));
+	if (mql_pipeline_compile(q, bson_text(&stages), &options, &p) != STATUS_OK)
+		fail_msg("%s: %s", text, q->err->text);
+	return p;
+}
+
+static void
+a_group_says_which_members_it_needs(void **state)
+{
+	enum {
+		MOST = 3
+	};
+	static const struct {
+		const char *pipeline;
+		const char *needs; /* NULL: that is not known */
+	} cases[] = {
+		{ "{'$group':{'_id':null}}", "" },
+		{ "{'$group':{'_id':'$a'}}", "a" },
+		{ "{'$group':{'_id':'$a.b','n':{'$sum':'$a.c'}}}", "a" },
+		{ "{'$group':{'_id':{'x':'$a','y':['$b',{'$add':['$c',1]}]}}}", "a b c" },
+		{ "{'$group':{'_id':{'x':'$a','y':['$b','$c','$d']}}}", NULL },
+		{ "{'$group':{'_id':'a','n':{'$sum':1}}}", "" },
+		{ "{'$group':{'_id':'$$NOW'}}", "" },
+		{ "{'$group':{'_id':'$$ROOT'}}", NULL },
+		{ "{'$group':{'_id':'$$ROOT.a'}}", NULL },
+		{ "{'$group':{'_id':'$$CURRENT'}}", NULL },
+		{ "{'$group':{'_id':'$$CURRENT.a'}}", NULL },
+		{ "{'$group':{'_id':{'$getField':'a'}}}", NULL },
+		{ "{'$group':{'_id':{'$let':{'vars':{'CURRENT':'$a'},'in':'$b'}}}}", NULL },
+		{ "{'$group':{'_id':{'$let':{'vars':{'v':'$a'},'in':'$$v.b'}}}}", "a" },
+		{ "{'$match':{'a':1}}", NULL },
+		{ "{'$limit':1}", NULL },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		AUTO(buf_release) struct buf said = BUF_INIT(1000);
+		struct mql q = case_mql(*state);
+		const struct mql_pipeline *p = pipeline_of(&q, cases[i].pipeline);
+		struct str names[MOST];
+		size_t count;
+		bool known = mql_pipeline_needs(p, 0, names, MOST, &count);
+
+		if (known != (cases[i].needs != NULL))
+			fail_msg("%s", cases[i].pipeline);
+		assert_true(count <= MOST);
+		for (size_t n = 0; known && n < count; n++)
+			buf_printf(&said, "%s%.*s", n ? " " : "", STR_ARG(names[n]));
+		buf_append_byte(&said, '\0');
+		if (known)
+			assert_string_equal(said.ptr, cases[i].needs);
+		assert_false(mql_pipeline_needs(p, 1, names, MOST, &count));
+	}
+}
+
+static void
+filters_and_limits_go_to_the_front(void **state)
+{
+	static const struct {
+		const char *pipeline;
+		size_t filters;
+		int64_t limit;
+		bool sorted;
+	} cases[] = {
+		{ "{'$match':{'a':1}}", 1, 0, false },
+		{ "{'$match':{'a':1}},{'$match':{'b':1}},{'$limit':2}", 2, 2, false },
+		{ "{'$match':{'$expr':true}}", 0, 0, false },
+		{ "{'$match':{'a':1}},{'$match':{'$or':[{'a':1},{'$expr':true}]}}", 1, 0, false },
+		{ "{'$sort':{'a':1}},{'$match':{'a':1}}", 1, 0, true },
+		{ "{'$sort':{'a':1}},{'$match':{'$expr':true}}", 0, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'a':1}}", 1, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'a.b':1}}", 1, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'b':1}}", 0, 0, false },
+		{ "{'$project':{'a.b':1}},{'$match':{'a':1}}", 0, 0, false },
+		{ "{'$project':{'a':0}},{'$match':{'a':1}}", 0, 0, false },
+		{ "{'$project':{'a':0}},{'$match':{'b':1}}", 1, 0, false },
+		{ "{'$project':{'a':{'$add':[1,1]}}},{'$match':{'a':2}}", 0, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'$and':[{'a':1},{'b':1}]}}", 0, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'$and':[{'a':1},{'_id':1}]}}", 1, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'$nor':[{'a':1}]}}", 1, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'$comment':'x','a':1}}", 1, 0, false },
+		{ "{'$project':{'a':1}},{'$match':{'$jsonSchema':{}}}", 0, 0, false },
+		{ "{'$addFields':{'a':1}},{'$match':{'b':1}}", 1, 0, false },
+		{ "{'$addFields':{'a':1}},{'$match':{'a':1}}", 0, 0, false },
+		{ "{'$unwind':'$a.b'},{'$match':{'a':1}}", 0, 0, false },
+		{ "{'$unwind':'$a.b'},{'$match':{'ab':1}}", 1, 0, false },
+		{ "{'$unwind':{'path':'$a','includeArrayIndex':'i.j'}},{'$match':{'i':1}}", 0, 0,
+		  false },
+		{ "{'$unwind':{'path':'$a','includeArrayIndex':'i.j'}},{'$match':{'j':1}}", 1, 0,
+		  false },
+		{ "{'$limit':3},{'$match':{'a':1}}", 0, 3, false },
+		{ "{'$skip':2},{'$match':{'a':1}}", 0, 0, false },
+		{ "{'$skip':2},{'$limit':3}", 0, 5, false },
+		{ "{'$skip':2},{'$skip':4},{'$project':{'a':1}},{'$limit':3}", 0, 9, false },
+		{ "{'$skip':9223372036854775807},{'$limit':1}", 0, 0, false },
+		{ "{'$skip':9223372036854775806},{'$limit':1}", 0, INT64_MAX, false },
+		{ "{'$skip':9223372036854775807},{'$skip':1},{'$limit':1}", 0, 0, false },
+		{ "{'$unwind':'$a'},{'$limit':1}", 0, 0, false },
+		{ "{'$sort':{'a':1}},{'$limit':4}", 0, 4, true },
+		{ "{'$replaceRoot':{'newRoot':'$a'}},{'$limit':4}", 0, 4, false },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+		struct mql_pipeline_front front;
+
+		mql_pipeline_front(pipeline_of(&q, cases[i].pipeline), &front);
+		if (front.filter_stages != cases[i].filters || front.limit != cases[i].limit ||
+		    (front.sort.ptr != NULL) != cases[i].sorted)
+			fail_msg("%s: %zu filters, %lld, %zu", cases[i].pipeline,
+				 front.filter_stages, (long long)front.limit, front.sort.len);
+	}
+}
+
 int
 main(void)
 {
@@ -367,6 +488,8 @@ main(void)
 		TEST(stages_at_the_ends_of_their_types),
 		TEST(names_of_stages_are_checked_by_themselves),
 		TEST(replacements_are_told_from_changes),
+		TEST(a_group_says_which_members_it_needs),
+		TEST(filters_and_limits_go_to_the_front),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
