@@ -360,13 +360,15 @@ nothing_is_done_with_no_members(void **state)
 }
 
 enum {
-	DRAWN_MEMBERS = TIMED_DRAW_SHARE * 3,
+	DRAWN = 64, /* at once: about one in two such draws would have a member twice by chance */
+	DRAWN_MEMBERS = TIMED_DRAW_SHARE * DRAWN,
+	DRAWS = 32,
 };
 
 static enum status
 many_run(struct timed *t, struct arena *arena, void *arg)
 {
-	struct timed_member members[DRAWN_MEMBERS] = { 0 };
+	struct timed_member *members = arena_zalloc(arena, DRAWN_MEMBERS * sizeof(*members));
 	size_t count = *(size_t *)arg;
 	struct timed_item item;
 
@@ -399,9 +401,19 @@ draw_run(struct timed *t, struct arena *arena, void *arg)
 	return STATUS_OK;
 }
 
+static enum status
+draws_run(struct timed *t, struct arena *arena, void *arg)
+{
+	for (unsigned i = 0; i < DRAWS; i++)
+		TRY(draw_run(t, arena, arg));
+	return STATUS_OK;
+}
+
 static void
 a_share_of_the_members_is_drawn(void **state)
 {
+	size_t most = DRAWN_MEMBERS;
+
 	for (size_t n = 2; n <= 3; n++) {
 		size_t counts[] = { TIMED_DRAW_SHARE * n - 1, TIMED_DRAW_SHARE * n };
 
@@ -410,6 +422,8 @@ a_share_of_the_members_is_drawn(void **state)
 			items_must(*state, draw_run, &counts[i]);
 		}
 	}
+	items_must(*state, many_run, &most);
+	items_must(*state, draws_run, &most);
 }
 
 /* Sets when the item expires, and says whether it is there then. */
