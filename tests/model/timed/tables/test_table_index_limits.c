@@ -403,6 +403,86 @@ rows_are_asked_for_together(void **state)
 	expect(f, "ks.msgs", ask_body, f, NULL);
 }
 
+static void
+cells_of_a_column_are_found(void **state)
+{
+	enum {
+		IDS = 9
+	};
+	static const uint64_t ids[] = { 1, 3, 3, 3, 4, 6, 6 };
+	static const size_t counts[IDS] = { 0, 1, 0, 3, 1, 0, 2, 0, 0 };
+	struct table_column columns[IDS] = { 0 };
+	struct table_cell cells[COUNT(ids)] = { 0 };
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < IDS; i++)
+		columns[i].id = i;
+	for (size_t i = 0; i < COUNT(ids); i++)
+		cells[i].column = &columns[ids[i]];
+	for (size_t used = 0; used <= COUNT(ids); used++) {
+		for (size_t id = 0; id < IDS; id++) {
+			const struct table_cell *found = table_cells_of(cells, used, &columns[id],
+									&count);
+			size_t first = 0, want = 0;
+
+			while (first < used && ids[first] < id)
+				first++;
+			while (first + want < used && ids[first + want] == id)
+				want++;
+			assert_int_equal(count, want);
+			assert_ptr_equal(found, &cells[first]);
+			if (used == COUNT(ids))
+				assert_int_equal(count, counts[id]);
+		}
+	}
+	assert_null(table_cells_of(NULL, 0, &columns[1], &count));
+	assert_int_equal(count, 0);
+}
+
+static enum status
+count_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar parts[] = { text("p"), number(1) };
+	const struct table_change change = { .kind = TABLE_CHANGE_ADD,
+					     .column = HITS_N,
+					     .value = number(3) };
+	struct table_write write = { .changes = &change, .change_count = 1 };
+
+	(void)arg;
+	write.key = (struct table_key){ .token = 7, .parts = parts, .count = 2 };
+	return table_write(t, &write);
+}
+
+static enum status
+counted_body(struct timed *t, void *arg)
+{
+	const struct doc_scalar parts[] = { text("p"), number(1) };
+	const struct table_key key = { .token = 7, .parts = parts, .count = 2 };
+	const uint64_t ids[] = { HITS_N };
+	const struct table_wanted none = { .some = true },
+				  some = { .some = true, .ids = ids, .count = 1 };
+	struct fixture *f = arg;
+	struct table_row row;
+
+	TRY(table_read(t, &key, false, NULL, f->arena, &row));
+	assert_int_equal(row.cell_count, 1);
+	assert_int_equal(row.cells[0].value.n, 3);
+	TRY(table_read(t, &key, false, &some, f->arena, &row));
+	assert_int_equal(row.cell_count, 1);
+	TRY(table_read(t, &key, false, &none, f->arena, &row));
+	assert_int_equal(row.cell_count, 0);
+	assert_true(row.has_pairs);
+	return STATUS_OK;
+}
+
+static void
+counters_that_are_not_wanted_are_not_told(void **state)
+{
+	expect(*state, "ks.hits", count_body, NULL, NULL);
+	expect(*state, "ks.hits", counted_body, *state, NULL);
+}
+
 /* ---- Names, keyspaces ---- */
 
 static void
@@ -467,6 +547,8 @@ main(void)
 		TEST(rows_are_chosen_by_single_values),
 		TEST(an_index_is_not_read_in_the_past),
 		TEST(rows_are_asked_for_together),
+		cmocka_unit_test(cells_of_a_column_are_found),
+		TEST(counters_that_are_not_wanted_are_not_told),
 		cmocka_unit_test(a_table_is_called_by_its_keyspace),
 		TEST(a_keyspace_is_made_where_it_is_missing),
 	};
