@@ -57,6 +57,8 @@ schema_parse_key(struct tuple_reader r, struct arena *arena, struct timed_schema
 		column = &ret->key[ret->key_count++];
 		TRY(catalog_next_text(&pair, TUPLE_STRING, arena, true, &column->name));
 		TRY(tuple_next_bool(&pair, &column->descending));
+		if (pair.rest.len)
+			return STATUS_CORRUPT;
 	}
 	return STATUS_OK;
 }
@@ -91,7 +93,7 @@ timed_schema_parse(struct str value, struct arena *arena, struct timed_schema *r
 	TRY(tuple_next_nested(&r, &columns));
 	TRY(schema_parse_key(key, arena, &schema));
 	TRY(schema_parse_columns(columns, arena, &schema));
-	if (hash_count == 0 || hash_count > schema.key_count ||
+	if (r.rest.len || hash_count == 0 || hash_count > schema.key_count ||
 	    schema.key_count > TIMED_KEY_COLUMNS || schema.column_count > TIMED_COLUMNS)
 		return STATUS_CORRUPT;
 	schema.hash_count = (size_t)hash_count;

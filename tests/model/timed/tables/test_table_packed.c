@@ -519,6 +519,25 @@ what_does_not_fit_is_not_packed(void **state)
 }
 
 static void
+what_no_column_can_have_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char *value = malloc(TABLE_VALUE_BYTES + 2);
+	struct put p = { .inserts = true, .changes = { SET(A, number(1)) } };
+
+	assert_non_null(value);
+	memset(value, 'v', TABLE_VALUE_BYTES + 1);
+	value[TABLE_VALUE_BYTES + 1] = 0;
+	p.changes[1] = (struct table_change)SET(B, text(value));
+	assert_int_equal(run(f, put_body, &p), STATUS_VALUE_TOO_LARGE);
+	assert_non_null(strstr(f->err.text, "TABLE_VALUE_BYTES"));
+	value[TABLE_VALUE_BYTES] = 0;
+	p.changes[1].value = text(value);
+	put(f, p);
+	free(value);
+}
+
+static void
 a_packed_column_outlives_others_that_get_pieces(void **state)
 {
 	static char piece[TIMED_VALUE_BYTES + 1000];
@@ -1109,6 +1128,7 @@ main(void)
 		TEST(a_row_that_is_new_is_not_looked_for_again),
 		TEST(a_packed_row_expires_as_one),
 		TEST(what_does_not_fit_is_not_packed),
+		TEST(what_no_column_can_have_is_refused),
 		TEST(a_packed_column_outlives_others_that_get_pieces),
 		TEST(a_dropped_column_is_taken_out),
 		TEST(packing_is_switched_on_and_off),
