@@ -70,6 +70,64 @@ expressions_at_the_ends_of_their_types(void **state)
 	EXPR_CASES(*state, cases);
 }
 
+/* As many units as all of time has, from the middle of it on, and one more. */
+static void
+dates_are_moved_by_amounts_that_there_are(void **state)
+{
+	static const struct expr_case cases[] = {
+#define SPAN(unit, amount, code)                                                                   \
+	{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'" unit                                     \
+	  "','amount':{'$numberLong':'" amount "'}}}",                                             \
+	  "{}", NULL, code }
+		SPAN("second", "18446744073709550", 5166406),
+		SPAN("second", "18446744073709551", 5976500),
+		SPAN("second", "-18446744073709550", 5166406),
+		SPAN("second", "-18446744073709551", 5976500),
+		SPAN("minute", "307445734561824", 5166406),
+		SPAN("minute", "307445734561825", 5976500),
+		SPAN("minute", "-307445734561824", 5166406),
+		SPAN("minute", "-307445734561825", 5976500),
+		SPAN("hour", "5124095576030", 5166406),
+		SPAN("hour", "5124095576031", 5976500),
+		SPAN("hour", "-5124095576030", 5166406),
+		SPAN("hour", "-5124095576031", 5976500),
+		SPAN("day", "214088924622", 5166406),
+		SPAN("day", "214088924623", 5976500),
+		SPAN("day", "-214088924622", 5166406),
+		SPAN("day", "-214088924623", 5976500),
+		SPAN("week", "31001948101", 5166406),
+		SPAN("week", "31001948102", 5976500),
+		SPAN("week", "-31001948101", 5166406),
+		SPAN("week", "-31001948102", 5976500),
+		SPAN("month", "7019309004", 5166406),
+		SPAN("month", "7019309005", 5976500),
+		SPAN("month", "-7019309004", 5166406),
+		SPAN("month", "-7019309005", 5976500),
+		SPAN("quarter", "2339769668", 5166406),
+		SPAN("quarter", "2339769669", 5976500),
+		SPAN("quarter", "-2339769668", 5166406),
+		SPAN("quarter", "-2339769669", 5976500),
+		SPAN("year", "584942417", 5166406),
+		SPAN("year", "584942418", 5976500),
+		SPAN("year", "-584942417", 5166406),
+		SPAN("year", "-584942418", 5976500),
+		{ "{'$dateAdd':{'startDate':{'$date':0},'unit':'millisecond','amount':"
+		  "{'$numberLong':'-9223372036854775808'}}}",
+		  "{}", "{'$date':{'$numberLong':'-9223372036854775808'}}", 0 },
+		{ "{'$dateAdd':{'startDate':{'$date':1},'unit':'millisecond','amount':"
+		  "{'$numberLong':'9223372036854775807'}}}",
+		  "{}", NULL, 5166406 },
+		{ "{'$dateSubtract':{'startDate':{'$date':0},'unit':'millisecond','amount':"
+		  "{'$numberLong':'-9223372036854775808'}}}",
+		  "{}", NULL, 6045000 },
+		{ "{'$dateSubtract':{'startDate':{'$date':0},'unit':'millisecond','amount':"
+		  "{'$numberLong':'-9223372036854775807'}}}",
+		  "{}", "{'$date':{'$numberLong':'9223372036854775807'}}", 0 },
+	};
+
+	EXPR_CASES(*state, cases);
+}
+
 /* More zones than are kept open, each used again. */
 static void
 zones_take_turns(void **state)
@@ -481,6 +539,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_setup, case_teardown)
 		TEST(expressions_at_the_ends_of_their_types),
+		TEST(dates_are_moved_by_amounts_that_there_are),
 		TEST(zones_take_turns),
 		TEST(filters_are_refused_with_mongodbs_codes),
 		TEST(patterns_have_options_and_a_length),
