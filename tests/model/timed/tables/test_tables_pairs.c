@@ -166,7 +166,7 @@ draw_body(struct timed *t, void *arg)
 	enum status status;
 
 	buf_clear(&d->out);
-	timed_key_space(&begin, t->db, d->space);
+	timed_key_space(&begin, t->db, (enum timed_space)d->space);
 	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, CATALOG_KEY_LAST);
 	TRY(kv_scan_init(&scan, t->tx, buf_str(&begin), buf_str(&end), NULL));
