@@ -36,6 +36,25 @@ verify_in_ranges(struct fixture *f)
 	assert_int_equal(sum.unchecked, 0);
 }
 
+/* Sizes and counters of partitions are of all documents, which no range has. */
+static void
+ranges_of_a_partitioned_database_find_nothing(void **state)
+{
+	struct fixture *f = *state;
+	const char *rev;
+
+	fixture_make_partitioned(f);
+	verify_in_ranges(f);
+	rev = fixture_put(f, "a:1", NULL, "{\"n\":1}");
+	fixture_put(f, "a:2", NULL, "{\"n\":[1,2,3]}");
+	fixture_put(f, "b:1", NULL, "{}");
+	fixture_put(f, "_design/d", NULL, "{\"n\":1}");
+	fixture_replicate(f, "c:1", "1-x", true, "{}");
+	verify_in_ranges(f);
+	fixture_delete(f, "a:1", rev);
+	verify_in_ranges(f);
+}
+
 /* ---- Beside a writer ---- */
 
 enum {
@@ -246,6 +265,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ranges_of_a_partitioned_database_find_nothing,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(ranges_beside_a_writer_find_nothing, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(
