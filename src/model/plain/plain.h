@@ -219,7 +219,6 @@ struct plain_scan {
 	struct buf place;    /* the key of the document that was read last */
 	bool reverse;
 	enum kv_read mode;
-	bool open;
 	bool done;
 };
 

@@ -59,19 +59,15 @@ plain_scan_open(struct plain_scan *s, struct plain *p, const struct plain_range 
 		.mode = range->mode,
 	};
 	TRY(scan_bounds(p, range, &begin, &end));
-	TRY(kv_scan_init_few(&s->scan, p->tx, buf_str(&begin), buf_str(&end), &options, first));
-	s->open = true;
-	return STATUS_OK;
+	return kv_scan_init_few(&s->scan, p->tx, buf_str(&begin), buf_str(&end), &options, first);
 }
 
 void
 plain_scan_close(struct plain_scan *s)
 {
-	if (s->open)
-		kv_scan_release(&s->scan);
+	kv_scan_release(&s->scan);
 	buf_release(&s->ahead);
 	buf_release(&s->place);
-	s->open = false;
 }
 
 struct str
