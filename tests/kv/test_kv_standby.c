@@ -12,6 +12,8 @@
 #include "base/metric.h"
 #include "base/rand.h"
 #include "fixture.h"
+#include "kv/embedded/kept.h"
+#include "kv/embedded/log_record.h"
 #include "kv/log.h"
 
 enum {
@@ -313,6 +315,82 @@ records_that_are_cut_or_changed_are_refused(void **state)
 	assert_same(p);
 	/* Again: nothing of it is new. */
 	assert_int_equal(kv_log_apply(p->standby, buf_str(&p->records), &p->err), STATUS_OK);
+	assert_same(p);
+}
+
+/* Applies one record, whose checksum is right. */
+static enum status
+apply_one(struct pair_of_stores *p, uint64_t version, struct str payload)
+{
+	AUTO(buf_release) struct buf records = BUF_INIT(ROOM);
+
+	kept_put_record(&records, version, payload);
+	p->err = (struct err){ 0 };
+	return kv_log_apply(p->standby, buf_str(&records), &p->err);
+}
+
+static void
+a_record_that_does_not_make_its_version_is_refused(void **state)
+{
+	struct pair_of_stores *p = *state;
+	static const char empty[KEPT_BATCH_HEADER_BYTES];
+	struct str payload;
+	uint64_t version;
+	size_t value_at;
+
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
+	write_some(p, 1);
+	buf_clear(&p->records);
+	assert_int_equal(kv_log_read(p->first, STR("one"), kv_log_published(p->standby),
+				     ANSWER_BYTES, &p->records, &p->err),
+			 STATUS_OK);
+	assert_int_equal(kv_log_record(buf_str(&p->records), &version, &payload, &p->err),
+			 STATUS_OK);
+	assert_int_equal(version, kv_log_published(p->first));
+	assert_int_equal(apply_one(p, 0, str_of(empty, sizeof(empty))), STATUS_CORRUPT);
+	assert_non_null(strstr(p->err.text, "does not make the version 0"));
+	assert_int_equal(apply_one(p, version, str_of(empty, sizeof(empty))), STATUS_CORRUPT);
+	assert_int_equal(apply_one(p, version + 1, payload), STATUS_CORRUPT);
+	assert_int_equal(apply_one(p, version - 1, payload), STATUS_CORRUPT);
+	assert_non_null(strstr(p->err.text, "does not make the version"));
+	/* Without the link there is nothing that tells what was before. */
+	value_at = KV_LOG_HEADER_BYTES + payload.len - LOG_BATCH_END_BYTES - LOG_LINK_VALUE_BYTES;
+	p->records.ptr[value_at - 2]++;
+	assert_int_equal(apply_one(p, version, payload), STATUS_CORRUPT);
+	assert_non_null(strstr(p->err.text, "misses commits"));
+	p->records.ptr[value_at - 2]--;
+	for (size_t i = 0; i < LOG_LINK_HISTORY_BYTES; i++) {
+		p->records.ptr[value_at + LOG_LINK_HISTORY + i]++;
+		assert_int_equal(apply_one(p, version, payload), STATUS_DOC_CONFLICT);
+		assert_non_null(strstr(p->err.text, "is of another history"));
+		p->records.ptr[value_at + LOG_LINK_HISTORY + i]--;
+	}
+	assert_int_equal(apply_one(p, version, payload), STATUS_OK);
+	assert_same(p);
+}
+
+/* The lengths at which RocksDB writes a length in one byte more. */
+static void
+keys_and_values_of_each_length_are_copied(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 127, 128, 129, 16383, 16384, 16385 };
+	static char text[16385];
+	struct pair_of_stores *p = *state;
+	struct kv_tx *tx = begin(p->first);
+
+	memset(text, 'k', sizeof(text));
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "v%zu", i);
+		assert_ok(kv_set(tx, str_from_cstr(key), str_of(text, lengths[i])));
+		if (lengths[i] && lengths[i] <= 129)
+			assert_ok(kv_set(tx, str_of(text, lengths[i]), STR("key")));
+	}
+	commit(tx);
+	copy_all(p);
+	assert_int_equal(follow_all(p), STATUS_OK);
 	assert_same(p);
 }
 
@@ -748,6 +826,31 @@ a_standby_takes_no_commit_and_completes_watches(void **state)
 	assert_int_equal(kv_log_behind(p->first).ns, 0);
 }
 
+/* Since it last heard of no version that it has not. */
+static void
+a_standby_is_behind_since_it_heard_of_more(void **state)
+{
+	struct pair_of_stores *p = *state;
+	uint64_t has, had_ns, heard_ns;
+
+	copy_all(p);
+	has = kv_log_published(p->standby);
+	had_ns = clock_mono_ns();
+	for (uint64_t less = 0; less <= 1; less++) {
+		usleep(PAUSE_US);
+		heard_ns = clock_mono_ns();
+		kv_log_heard(p->standby, has - less);
+		assert_int_equal(kv_log_behind(p->standby).versions, 0);
+		assert_true(kv_log_behind(p->standby).ns <= clock_mono_ns() - heard_ns);
+	}
+	had_ns = clock_mono_ns();
+	usleep(PAUSE_US);
+	heard_ns = clock_mono_ns();
+	kv_log_heard(p->standby, has + 1);
+	assert_int_equal(kv_log_behind(p->standby).versions, 1);
+	assert_true(kv_log_behind(p->standby).ns >= heard_ns - had_ns);
+}
+
 /* For how long a standby has not had all that was committed. */
 static uint64_t
 behind_ns(void)
@@ -846,6 +949,8 @@ main(void)
 		STANDBY_TEST(a_standby_has_all_versions_through_restarts_and_new_logs),
 		STANDBY_TEST(reads_of_the_log_go_on_after_signals),
 		STANDBY_TEST(records_that_are_cut_or_changed_are_refused),
+		STANDBY_TEST(a_record_that_does_not_make_its_version_is_refused),
+		STANDBY_TEST(keys_and_values_of_each_length_are_copied),
 		STANDBY_TEST(a_log_that_was_cut_short_asks_for_a_new_copy),
 		STANDBY_TEST(a_standby_is_written_to_when_it_is_promoted),
 		STANDBY_TEST(the_log_tells_each_key_that_was_written),
@@ -855,6 +960,7 @@ main(void)
 		STANDBY_TEST(a_store_that_was_replaced_is_only_read),
 		STANDBY_TEST(readers_see_whole_transactions_while_a_standby_follows),
 		STANDBY_TEST(a_standby_takes_no_commit_and_completes_watches),
+		STANDBY_TEST(a_standby_is_behind_since_it_heard_of_more),
 		STANDBY_TEST(a_standby_is_told_to_be_behind_since_it_had_all),
 		STANDBY_TEST(only_a_standby_tells_how_far_it_is_behind),
 	};
