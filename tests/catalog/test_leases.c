@@ -58,11 +58,13 @@ a_lease_of_a_newer_format_is_told_from_a_broken_one(void **state)
 		lease_record_parse(buf_str(&value), LEASE_TEXTS_MAX, arena, &back, &format),
 		STATUS_NEWER);
 	assert_int_equal(format, 7);
-	buf_clear(&value);
-	tuple_put_bytes(&value, STR("too short for a process"));
-	assert_int_equal(
-		lease_record_parse(buf_str(&value), LEASE_TEXTS_MAX, arena, &back, &format),
-		STATUS_CORRUPT);
+	for (size_t len = LEASE_PROCESS_BYTES - 1; len <= LEASE_PROCESS_BYTES + 1; len++) {
+		buf_clear(&value);
+		tuple_put_bytes(&value, str_of("0123456789abcdefg", len));
+		assert_int_equal(lease_record_parse(buf_str(&value), 0, arena, &back, &format),
+				 len == LEASE_PROCESS_BYTES ? STATUS_OK : STATUS_CORRUPT);
+		assert_int_equal(format, LEASE_FORMAT);
+	}
 	buf_release(&value);
 	arena_free(arena);
 }

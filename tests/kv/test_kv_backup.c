@@ -645,7 +645,8 @@ damaged_files_are_remembered_once_each(void **state)
 	/* What is no damage, or names no file. */
 	assert_int_equal(meet(p, "x", "IO error: no such file: 000004.sst"), STATUS_IO);
 	assert_int_equal(meet(p, "x", "Corruption: in no file"), STATUS_CORRUPT);
-	snprintf(long_name, sizeof(long_name), "Corruption: %0*u.sst", KV_DAMAGE_FILE_BYTES, 5);
+	snprintf(long_name, sizeof(long_name), "Corruption: %0*u.sst",
+		 KV_DAMAGE_FILE_BYTES - (int)strlen(".sst"), 5);
 	assert_int_equal(meet(p, "x", long_name), STATUS_CORRUPT);
 	assert_int_equal(kv_damages(p->store, 0, met, KV_DAMAGES_KEPT), 3);
 	assert_string_equal(met[0].file, "000001.sst");

@@ -12,6 +12,7 @@
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct kv_options fresh = { .create = true, .no_sync = true };
@@ -176,6 +177,118 @@ a_file_that_cannot_be_synced_is_told_of(void **state)
 	remove_file(f, "a");
 }
 
+/* The file is written with its content, or replaced. */
+static void
+write_file(const struct fixture *f, const char *name, const char *content)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+	close(fd);
+}
+
+static void
+the_manifest_is_the_file_that_current_names(void **state)
+{
+	static const struct {
+		const char *current, *name;
+		uint64_t bytes;
+	} cases[] = {
+		{ "MANIFEST-000005\n", "MANIFEST-000005", 7 },
+		{ "MANIFEST-000005", "MANIFEST-000005", 7 },
+		{ "MANIFEST-000006\n", "MANIFEST-000006", 0 }, /* it is not there */
+		{ "\n", "", 0 },
+		{ "", "", 0 },
+	};
+	const struct fixture *f = *state;
+	struct emb_manifest one, other;
+
+	emb_manifest_look(f->dir, &one);
+	assert_string_equal(one.name, "");
+	write_file(f, "MANIFEST-000005", "1234567");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_file(f, "CURRENT", cases[i].current);
+		emb_manifest_look(f->dir, &one);
+		assert_string_equal(one.name, cases[i].name);
+		assert_int_equal(one.bytes, cases[i].bytes);
+	}
+	/* It is another one if it has another name, or has been appended to. */
+	write_file(f, "CURRENT", "MANIFEST-000005\n");
+	emb_manifest_look(f->dir, &one);
+	emb_manifest_look(f->dir, &other);
+	assert_true(emb_manifest_eq(&one, &other));
+	write_file(f, "MANIFEST-000005", "12345678");
+	emb_manifest_look(f->dir, &other);
+	assert_false(emb_manifest_eq(&one, &other));
+	write_file(f, "MANIFEST-000006", "1234567");
+	write_file(f, "CURRENT", "MANIFEST-000006\n");
+	emb_manifest_look(f->dir, &other);
+	assert_false(emb_manifest_eq(&one, &other));
+	remove_file(f, "CURRENT");
+	remove_file(f, "MANIFEST-000005");
+	remove_file(f, "MANIFEST-000006");
+}
+
+static void
+a_directory_is_tried_with_a_file_that_is_removed_again(void **state)
+{
+	const struct fixture *f = *state;
+	struct err err = { 0 };
+	bool empty = false;
+	char path[400];
+
+	for (unsigned syncs = 0; syncs <= 1; syncs++) {
+		assert_int_equal(emb_directory_probe(f->dir, 0, syncs), 0);
+		assert_int_equal(emb_directory_probe(f->dir, 1, syncs), 0);
+		assert_int_equal(emb_directory_probe(f->dir, UINT64_MAX, syncs), ENOSPC);
+	}
+	assert_int_equal(emb_directory_is_empty(f->dir, &empty, &err), STATUS_OK);
+	assert_true(empty);
+	snprintf(path, sizeof(path), "%s/frond.probe", f->dir);
+	assert_int_equal(emb_directory_probe(path, 0, true), ENOENT);
+	assert_return_code(mkdir(path, 0700), errno);
+	assert_int_equal(emb_directory_probe(f->dir, 0, true), EISDIR);
+	assert_int_equal(emb_directory_is_empty(f->dir, &empty, &err), STATUS_OK);
+	assert_false(empty);
+	assert_return_code(rmdir(path), errno);
+	/* What is written cannot be brought to a disk, which nobody asks for without syncs. */
+	assert_return_code(symlink("/dev/null", path), errno);
+	assert_int_equal(emb_directory_probe(f->dir, 0, true), EINVAL);
+	assert_return_code(symlink("/dev/null", path), errno);
+	assert_int_equal(emb_directory_probe(f->dir, 0, false), 0);
+	/* A device that is full for ever. */
+	assert_return_code(symlink("/dev/full", path), errno);
+	assert_int_equal(emb_directory_probe(f->dir, 0, false), ENOSPC);
+	put_file(f, "a");
+	snprintf(path, sizeof(path), "%s/a", f->dir);
+	assert_int_equal(emb_directory_probe(path, 0, true), ENOTDIR);
+	assert_int_equal(emb_directory_is_empty(path, &empty, &err), STATUS_IO);
+	remove_file(f, "a");
+	assert_int_equal(emb_directory_is_empty(path, &empty, &err), STATUS_NOT_FOUND);
+}
+
+static void
+tables_of_a_directory_are_counted_by_their_names(void **state)
+{
+	static const char *const names[] = { "000007.sst", "12.sst", "x.sst", "000008.log",
+					     "000009.sst.tmp" };
+	const struct fixture *f = *state;
+	char path[400];
+
+	assert_int_equal(emb_directory_tables(f->dir), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put_file(f, names[i]);
+	assert_int_equal(emb_directory_tables(f->dir), 2);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		remove_file(f, names[i]);
+	snprintf(path, sizeof(path), "%s/absent", f->dir);
+	assert_int_equal(emb_directory_tables(path), 0);
+}
+
 /* One that is as long as a block is read once more, and has nothing left. */
 static void
 a_checksum_is_of_a_file_that_can_be_read(void **state)
@@ -325,6 +438,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(missing_store_is_not_found),
 		T(a_file_that_cannot_be_synced_is_told_of),
+		T(the_manifest_is_the_file_that_current_names),
+		T(a_directory_is_tried_with_a_file_that_is_removed_again),
+		T(tables_of_a_directory_are_counted_by_their_names),
 		T(a_checksum_is_of_a_file_that_can_be_read),
 		T(a_log_whose_path_is_too_long_is_not_opened),
 		T(a_log_is_cut_behind_the_last_version_and_nowhere_else),

@@ -289,6 +289,15 @@ spans_are_sets_of_keys(void **state)
 		last = span_last_in(&spans, key_of(a, scratch[0]), key_of(b, scratch[1]));
 		assert_int_equal(first != NULL, any);
 		assert_int_equal(last != NULL, any);
+		if (!any)
+			continue;
+		/* Those that hold the first key and the last one. */
+		while (!in[a])
+			a++;
+		while (!in[b - 1])
+			b--;
+		assert_ptr_equal(first, span_around(&spans, key_of(a, scratch[0])));
+		assert_ptr_equal(last, span_around(&spans, key_of(b - 1, scratch[0])));
 	}
 	arena_free(arena);
 }
