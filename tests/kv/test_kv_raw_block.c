@@ -443,6 +443,7 @@ a_match_may_reach_from_the_beginning_to_the_end_and_not_beyond(void **state)
 static void
 what_cannot_be_unpacked_is_no_block(void **state)
 {
+	static const size_t backs[] = { 0, ONE_BYTES, 1 }, matches[] = { 4, 4, 9 };
 	struct raw_finder f;
 	int kind = 0;
 
@@ -477,13 +478,20 @@ what_cannot_be_unpacked_is_no_block(void **state)
 			put_sequence(&b, STR("\0\x08\4abcdefgh"), 12, 4);
 			put_sequence(&b, STR("\0\0\0\0\1\0\0\0"), 0, 0);
 			break;
+		case 5: /* such matches, behind which all is there that they had to bring */
+		case 6:
+		case 7:
+			pack_begin(&b, ONE_BYTES);
+			put_sequence(&b, STR(""), backs[kind - 5], matches[kind - 5]);
+			put_sequence(&b, STR("\0\0\0\0\1\0\0\0"), 0, 0);
+			break;
 		default:
 			more = false;
 			continue;
 		}
 		assert_int_equal(entries_packed(&f, buf_str(&b)), -1);
 	}
-	assert_int_equal(kind, 6);
+	assert_int_equal(kind, 9);
 	/* Other compressions, which frond's stores have not. */
 	for (unsigned packed = 0; packed <= UINT8_MAX; packed++) {
 		AUTO(buf_release) struct buf b = BUF_INIT(1000);
