@@ -4,7 +4,9 @@
  */
 #include "fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -328,6 +330,58 @@ files_of_a_log_are_listed_in_order_and_once(void **state)
 	assert_int_not_equal(faccessat(t->fd, KEPT_ARCHIVE "/000010.log", F_OK, 0), 0);
 }
 
+/* The path of the store with slashes behind it, so long that `rest` more bytes are one too many. */
+static void
+path_too_long(const struct log_dir *t, size_t rest, char ret[PATH_MAX])
+{
+	size_t len = (size_t)snprintf(ret, PATH_MAX, "%s", t->dir.dir);
+
+	assert_true(len + rest < PATH_MAX);
+	memset(ret + len, '/', PATH_MAX - rest - len);
+	ret[PATH_MAX - rest] = '\0';
+}
+
+/* Cut to the longest that there may be, they would be others, which are there. */
+static void
+paths_that_are_too_long_are_not_looked_at(void **state)
+{
+	static const char file[] = "/000007.log", archive[] = "/" KEPT_ARCHIVE;
+	struct log_dir *t = *state;
+	char path[PATH_MAX];
+	uint64_t *numbers;
+	size_t count;
+	int fd;
+
+	log_dir_add_version(t, FIRST_VERSION, 100);
+	log_dir_write(t, "000007.log", 30);
+	log_dir_write(t, "000007.lo", 20);
+	path_too_long(t, strlen(file), path);
+	errno = 0;
+	assert_int_equal(kept_open_file(path, 7), -1);
+	assert_int_equal(errno, ENAMETOOLONG);
+	assert_int_equal(kept_file_bytes(path, 7), 0);
+	path[strlen(path) - 1] = '\0';
+	fd = kept_open_file(path, 7);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(kept_file_bytes(path, 7), 30);
+	/* Nor is what is not there, and would be too long in the archive. */
+	assert_int_equal(kept_open_file(path, 8), -1);
+	assert_int_equal(errno, ENAMETOOLONG);
+	path_too_long(t, strlen(archive), path);
+	assert_int_equal(kept_list(path, false, &numbers, &count, &t->err), STATUS_INVALID);
+	assert_non_null(strstr(t->err.text, "the path of the store is too long"));
+	path[strlen(path) - 1] = '\0';
+	assert_ok(kept_list(path, true, &numbers, &count, &t->err));
+	assert_int_equal(count, 1);
+	mem_free(numbers);
+	/* A file in the place of a directory. */
+	(void)snprintf(path, sizeof(path), "%s/000007.log", t->dir.dir);
+	assert_int_equal(kept_list(path, true, &numbers, &count, &t->err), STATUS_IO);
+	assert_int_equal(kept_open_file(path, 7), -1);
+	assert_int_equal(errno, ENOTDIR);
+}
+
 struct told {
 	char text[200];
 	enum status status;
@@ -436,6 +490,7 @@ main(void)
 		T(a_file_that_has_moved_or_gone_is_looked_for),
 		T(reading_on_without_memory_fails),
 		T(files_of_a_log_are_listed_in_order_and_once),
+		T(paths_that_are_too_long_are_not_looked_at),
 		T(keys_that_a_batch_has_written_are_told),
 		T(reads_that_are_interrupted_go_on),
 		T(a_read_that_fails_once_is_made_again),
