@@ -214,6 +214,89 @@ scan_begins_with_as_many_as_are_wanted(void **state)
 	}
 }
 
+/* ---- How large the stretches of a scan of few are ---- */
+
+static const struct few_case {
+	size_t first; /* that are likely to be wanted */
+	size_t limit;
+	bool expects; /* `more` of them, once the first stretch has come */
+	size_t more;
+	size_t stretches[6];
+} few_cases[] = {
+	{ .first = 0, .stretches = { 3000 } },
+	{ .first = 1, .stretches = { 1, 8, 64, 512, 2415 } },
+	{ .first = 125, .stretches = { 125, 1000, 1875 } },
+	{ .first = 126, .stretches = { 126, 2874 } },
+	{ .first = 1000, .stretches = { 1000, 2000 } },
+	{ .first = 1001, .stretches = { 1001, 1000, 999 } },
+	{ .first = 4, .limit = 10, .stretches = { 4, 6 } },
+	{ .first = 4, .limit = 4, .stretches = { 4 } },
+	{ .first = 4, .expects = true, .more = 0, .stretches = { 4, 8, 64, 512, 2412 } },
+	{ .first = 4, .expects = true, .more = 7, .stretches = { 4, 8, 64, 512, 2412 } },
+	{ .first = 4, .expects = true, .more = 8, .stretches = { 4, 16, 128, 2852 } },
+	{ .first = 4, .expects = true, .more = 16, .stretches = { 4, 24, 192, 2780 } },
+};
+
+static void
+put_small_pairs(struct kv_store *store)
+{
+	enum {
+		PAIRS = 3000,
+		PAIRS_A_TX = 500,
+	};
+
+	for (int done = 0; done < PAIRS; done += PAIRS_A_TX) {
+		struct kv_tx *tx = begin(store);
+
+		for (int i = done; i < done + PAIRS_A_TX; i++) {
+			char key[16];
+
+			snprintf(key, sizeof(key), "t/%04d", i);
+			assert_ok(kv_set(tx, str_from_cstr(key), STR("v")));
+		}
+		commit(tx);
+	}
+}
+
+static enum status
+try_stretches(struct kv_store *store, const struct few_case *c)
+{
+	const struct kv_range_options options = { .limit = c->limit };
+	struct kv_tx *tx = begin_read(store);
+	struct kv_scan scan;
+	struct kv_range range;
+	enum status status;
+	size_t i = 0;
+
+	assert_ok(kv_scan_init_few(&scan, tx, STR("t/"), STR("t0"), &options, c->first));
+	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK) {
+		assert_int_equal(range.count, c->stretches[i]);
+		if (i++ == 0 && c->expects)
+			kv_scan_expect(&scan, c->more);
+	}
+	if (!cluster_was_slow(status)) {
+		assert_int_equal(status, STATUS_NOT_FOUND);
+		assert_int_equal(c->stretches[i], 0);
+	}
+	kv_scan_release(&scan);
+	kv_tx_free(tx);
+	return status;
+}
+
+static void
+scan_of_few_grows_while_more_are_wanted(void **state)
+{
+	struct kv_store *store = store_of(state);
+
+	put_small_pairs(store);
+	for (size_t i = 0; i < sizeof(few_cases) / sizeof(few_cases[0]); i++) {
+		int tries = 0;
+
+		while (must_read_again(try_stretches(store, &few_cases[i]), &tries))
+			;
+	}
+}
+
 /* A scan that is given up, or whose transaction is, may have asked for what nobody has read. */
 static void
 scan_ahead_may_end_early(void **state)
@@ -306,6 +389,7 @@ main(void)
 		T(scan_goes_on_past_the_size_of_one_answer),
 		T(scan_ahead_gives_the_same_in_more_stretches),
 		T(scan_begins_with_as_many_as_are_wanted),
+		T(scan_of_few_grows_while_more_are_wanted),
 		T(scan_ahead_may_end_early),
 		T(a_loop_reads_little_at_a_time),
 		T(scan_of_nothing_ends_at_once),
