@@ -284,6 +284,84 @@ value_of_an_id_is_read_in_each_format(void **state)
 	assert_int_equal(record.format, 2);
 }
 
+/* ---- Spans ---- */
+
+/* As many ids as there are, each in a span of its own, which is full. */
+static void
+take_apart(struct txids *ids, struct txid *ret, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		ret[i] = (struct txid){ 0 };
+		assert_ok(txid_take(ids, &ret[i]));
+		assert_null(txids_claim(ids, true));
+		for (size_t k = 0; k < i; k++)
+			assert_false(str_eq(ret[k].key, ret[i].key));
+	}
+}
+
+static void
+a_span_is_claimed_by_one_once_its_runs_have_ended(void **state)
+{
+	struct txids *ids = txids_new();
+	struct txid_span *span;
+	struct txid both[2] = { 0 };
+
+	(void)state;
+	assert_non_null(ids);
+	/* There is nothing to clear, and nothing that ends. */
+	assert_null(txids_claim(ids, false));
+	assert_null(txids_claim(ids, true));
+	txid_release(ids, &both[0]);
+	assert_ok(txid_take(ids, &both[0]));
+	assert_ok(txid_take(ids, &both[1]));
+	assert_true(both[0].span == both[1].span && !str_eq(both[0].key, both[1].key));
+	assert_null(txids_claim(ids, true));
+	txid_release(ids, &both[0]);
+	assert_null(both[0].span);
+	assert_null(txids_claim(ids, true));
+	txid_release(ids, &both[1]);
+	span = txids_claim(ids, false);
+	assert_non_null(span);
+	assert_null(txids_claim(ids, false));
+	assert_null(txids_claim(ids, true));
+	txids_not_cleared(ids, span);
+	assert_ptr_equal(txids_claim(ids, false), span);
+	txids_cleared(ids, span);
+	assert_null(txids_claim(ids, false));
+	assert_null(txids_claim(ids, true));
+	txids_free(ids);
+	txids_free(NULL);
+}
+
+static void
+neighbours_whose_runs_have_ended_are_claimed_as_one(void **state)
+{
+	struct txids *ids = txids_new();
+	struct txid_span *span, *other;
+	struct txid each[5];
+
+	(void)state;
+	assert_non_null(ids);
+	take_apart(ids, each, 5);
+	/* The third is under way: those in front of it are one, and those behind it another. */
+	for (size_t i = 0; i < 5; i++)
+		if (i != 2)
+			txid_release(ids, &each[i]);
+	span = txids_claim(ids, false);
+	other = txids_claim(ids, false);
+	assert_true(span && other && span != other);
+	assert_null(txids_claim(ids, true));
+	txids_cleared(ids, other);
+	/* The third and one that is claimed do not become one. */
+	txid_release(ids, &each[2]);
+	other = txids_claim(ids, false);
+	assert_true(other && other != span);
+	txids_cleared(ids, other);
+	txids_cleared(ids, span);
+	assert_null(txids_claim(ids, true));
+	txids_free(ids);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
 
 int
@@ -299,6 +377,8 @@ main(void)
 		T(sweep_keeps_pace_with_what_dead_owners_have_left),
 		T(sweep_knows_ids_of_earlier_and_later_formats),
 		T(value_of_an_id_is_read_in_each_format),
+		T(a_span_is_claimed_by_one_once_its_runs_have_ended),
+		T(neighbours_whose_runs_have_ended_are_claimed_as_one),
 	};
 
 	kv_faulty_register();
