@@ -506,6 +506,45 @@ resolver_keeps_a_key_once_however_often_it_is_written(void **state)
 	resolver_fini(&r);
 }
 
+/* The bytes of a batch that has written the range from "k" to "m" and, with bytes, the key. */
+static size_t
+bytes_of_range_and_key(const char *key)
+{
+	struct str begin = str_from_cstr(key);
+	struct resolver r;
+	struct writes w;
+	size_t bytes;
+
+	resolver_init(&r, 1);
+	writes_begin(&w);
+	write_range(&w, STR("k"), STR("m"));
+	if (begin.len)
+		write_range(&w, begin, str_of(key, begin.len + 1));
+	resolver_add(&r, &w.keys, &w.spans, 2);
+	arena_free(w.arena);
+	assert_true(resolver_written_since(&r, STR("k"), STR("k\0"), 1));
+	assert_true(resolver_written_since(&r, STR("l"), STR("l\0"), 1));
+	assert_int_equal(resolver_written_since(&r, STR("j"), STR("j\0"), 1), *key == 'j');
+	assert_int_equal(resolver_written_since(&r, STR("m"), STR("m\0"), 1), *key == 'm');
+	bytes = r.bytes;
+	resolver_fini(&r);
+	return bytes;
+}
+
+static void
+resolver_keeps_no_key_that_is_in_a_range_of_its_batch(void **state)
+{
+	const size_t alone = bytes_of_range_and_key("");
+
+	(void)state;
+	assert_int_equal(bytes_of_range_and_key("k"), alone);
+	assert_int_equal(bytes_of_range_and_key("l"), alone);
+	/* The range's end is a step in any case. */
+	assert_int_equal(bytes_of_range_and_key("m"), alone);
+	assert_true(bytes_of_range_and_key("j") > alone);
+	assert_true(bytes_of_range_and_key("n") > alone);
+}
+
 static void
 resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse(void **state)
 {
@@ -678,6 +717,7 @@ main(void)
 		cmocka_unit_test(resolver_agrees_with_an_array),
 		cmocka_unit_test(resolver_tells_of_each_key_in_a_long_run),
 		cmocka_unit_test(resolver_keeps_a_key_once_however_often_it_is_written),
+		cmocka_unit_test(resolver_keeps_no_key_that_is_in_a_range_of_its_batch),
 		cmocka_unit_test(resolver_that_cannot_merge_forgets_or_goes_on),
 		cmocka_unit_test(resolver_short_of_memory_forgets_instead_of_forgetting_to_refuse),
 	};
