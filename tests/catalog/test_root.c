@@ -1,7 +1,8 @@
 /*
  * What the check of a store says of the records that belong to the whole store: nothing of a good
  * one, and of one that cannot be read whether its key, its value, or a newer format is why. When
- * the clocks are written, and which record of a move is the one that somebody has read.
+ * the clocks are written, which record of a move is the one that somebody has read, and for how
+ * long a cache of databases has one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -394,6 +395,47 @@ a_move_goes_on_only_where_it_was_left(void **state)
 	arena_free(x.arena);
 }
 
+/* ---- What a cache tells without a read ---- */
+
+static enum status
+create_body(struct kv_tx *tx, void *arg)
+{
+	static const uint64_t options[CATALOG_OPTIONS];
+
+	(void)arg;
+	return catalog_create(tx, tiny_kind(), STR("7"), options, NULL);
+}
+
+static void
+a_cache_has_what_was_opened_until_the_metadata_changes(void **state)
+{
+	const enum catalog_space space = (enum catalog_space)TINY_SPACE;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct fixture *f = *state;
+	struct catalog_db *db, *again;
+	struct kv_tx *tx;
+
+	assert_non_null(cache);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_null(catalog_open_cached(tx, cache, space, STR("7")));
+	assert_int_equal(catalog_open(tx, cache, space, STR("7"), &db, NULL), STATUS_OK);
+	again = catalog_open_cached(tx, cache, space, STR("7"));
+	assert_ptr_equal(again, db);
+	assert_null(catalog_open_cached(tx, cache, space, STR("8")));
+	/* From here on the transaction does not know the version itself. */
+	assert_int_equal(kv_touch_metadata_version(tx), STATUS_OK);
+	assert_null(catalog_open_cached(tx, cache, space, STR("7")));
+	assert_int_equal(kv_future_wait(kv_commit(tx)), STATUS_OK);
+	kv_tx_free(tx);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_null(catalog_open_cached(tx, cache, space, STR("7")));
+	kv_tx_free(tx);
+	catalog_db_unref(again);
+	catalog_db_unref(db);
+	catalog_cache_free(cache);
+}
+
 int
 main(void)
 {
@@ -404,6 +446,7 @@ main(void)
 		T(a_deleted_database_is_kept_until_the_time_in_its_key),
 		T(clocks_that_go_on_as_they_did_are_written_once_an_hour),
 		T(clocks_of_other_machines_go_after_a_month_or_where_there_are_none),
+		T(a_cache_has_what_was_opened_until_the_metadata_changes),
 		T(a_move_goes_on_only_where_it_was_left),
 #undef T
 	};
