@@ -83,7 +83,6 @@ sandbox_filter(uint32_t own_pid, struct err *err)
 		ALLOW(SYS_gettimeofday),
 		ALLOW(SYS_sched_yield),
 		ALLOW(SYS_timer_settime),
-		ALLOW(SYS_timer_settime),
 		ALLOW(SYS_rt_sigreturn),
 		ALLOW(SYS_rt_sigaction),
 		ALLOW(SYS_rt_sigprocmask),
