@@ -15,8 +15,8 @@ uint64_t machine_installed_bytes(void);
 uint64_t machine_memory_bytes(void);
 
 /*
- * For tests: the same for a machine that has `bytes`, and whose root directory is `root`. An empty
- * `root` is this machine's.
+ * machine_memory_bytes() as it would be on a machine that has `bytes` of memory and whose files are
+ * below the directory `root`; an empty `root` stands for this machine's own files. For tests.
  */
 uint64_t machine_memory_bytes_below(const char *root, uint64_t bytes);
 

@@ -44,9 +44,9 @@ enum {
 	 */
 	STEP_HEAT_MOST = 8,
 	/*
-	 * After more work than that, so many waits do not cool it down yet. A listing waits two or
-	 * three times after each page that it computes, and does little in between: it waits for
-	 * its turn, for memory and for its client.
+	 * Of the waits that follow more work, this many do not cool the fiber down. A listing
+	 * waits two or three times after each page that it has computed, and does little in
+	 * between: it waits for its turn, for memory and for its client.
 	 */
 	STEP_RESTS = 4,
 };

@@ -22,9 +22,9 @@ enum {
 	READ_BYTES = 256 * 1024,
 	KEPT_BYTES = 4 * 1024 * 1024, /* a larger buffer is given back after its call */
 	/*
-	 * A function may compute until its time is over. A process with a higher nice value leaves
-	 * most of the time to the server's loops; turns.h says when they have it. While no other
-	 * process wants the processor, that costs the function nothing.
+	 * A function may compute until its time is over. By the higher nice value it leaves most
+	 * of a processor's time to the server's loops, and turns.h has them get it soon. While no
+	 * other process wants the processor, neither costs the function anything.
 	 */
 	WORKER_NICE = 5, /* added to the server's nice value */
 };
@@ -184,7 +184,7 @@ main(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	offer_to_end_first();
-	/* The engine's threads inherit both, so they are set before it starts them. */
+	/* The engine's threads inherit the nice value and the turns: it starts them later. */
 	thread_set_nice(getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
 	turns_prepare();
 	setenv("JSC_useSharedArrayBuffer", "false", 1);

@@ -49,7 +49,7 @@ turns_prepare(void)
 	struct sigaction action = { .sa_handler = on_turn_end, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
 
-	/* glibc has a name for this member from 2.37 on only. */
+	/* glibc 2.36, of Debian 12, has no other name for this member. */
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	prepared = sigaction(SIGALRM, &action, NULL) == 0 &&
 		   timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;

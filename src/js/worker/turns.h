@@ -1,10 +1,11 @@
 /*
- * Turns of a function that computes for long.
+ * A worker that computes for long lets other threads have its processor now and then.
  *
- * The kernel gives a thread that has just had its share no processor when it wakes, also where a
- * nicer one computes: it looks again when its clock ticks, up to 4 ms later. A loop of the server
- * that answers many small requests is such a thread again and again. So a worker that computes
- * offers its processor every half millisecond. That costs nothing where nobody wants it.
+ * Where a worker computes and a thread of the server wakes on the same processor, the kernel lets
+ * the server's thread go first, although the worker is nicer, only if that thread has not just used
+ * up its share. If it has, the kernel looks again when its clock ticks, up to 4 ms later. A loop of
+ * the server that answers many small requests often is in that case. So a worker calls
+ * sched_yield() every half millisecond, which costs next to nothing where no thread waits.
  */
 #ifndef FROND_JS_WORKER_TURNS_H
 #define FROND_JS_WORKER_TURNS_H
@@ -16,13 +17,13 @@ enum {
 };
 
 /*
- * Prepares the calling thread, the only one that may call the others, and makes the kernel's turns
- * for it as long. Takes SIGALRM. Without it a worker works too, so no failure is reported. Call it
- * before the sandbox is entered.
+ * Makes a timer for the calling thread, which alone may call the functions below, and asks the
+ * kernel for turns of TURN_NS (base/thread.h). SIGALRM is used for it. Call this before the sandbox
+ * is entered. A failure is not reported, since a worker without the timer still runs functions.
  */
 void turns_prepare(void);
 
-/* From here to turns_end() the thread gives way each TURN_NS, also while it runs foreign code. */
+/* Until turns_end() the thread gives way every TURN_NS, also in the engine's code. */
 void turns_begin(void);
 void turns_end(void);
 

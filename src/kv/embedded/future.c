@@ -52,7 +52,7 @@ future_unlink_heap(struct emb_tx *tx, struct emb_future *f)
 		f->next->prev = f->prev;
 }
 
-/* Models read much before they free what they have read. A first block is part of KV_TX_BYTES. */
+/* A model may read thousands of keys before it frees an answer, so these are counted, too. */
 static void
 future_count_arena(struct emb_tx *tx)
 {

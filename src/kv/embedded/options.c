@@ -67,9 +67,9 @@ enum {
 	/*
 	 * To find a pair in the cache in front of RocksDB takes a third of the time that it takes
 	 * in the block cache. Where the block is not there, the kernel's cache mostly has it, and
-	 * reading it from there takes ten times as long.
-	 * So both grow with the memory that the process may use: each has one such part of it, and
-	 * at least so many bytes.
+	 * reading it from there takes ten times as long as to find it in the block cache.
+	 * So both caches grow with the memory that the process may use: the block cache is a 32nd
+	 * of it, and the cache in front a 128th. Where that is less, they have the bytes below.
 	 */
 	CACHE_SHARE = 32,
 	CACHE_LEAST_BYTES = 40 * 1024 * 1024,

@@ -136,8 +136,9 @@ pass(struct ahead *a, uint64_t number)
 }
 
 /*
- * Nothing of the rows before is used any more, and ten thousand answers take megabytes. What the
- * transaction reads once, for all rows, it has read with the first ones, in front of the mark.
+ * Frees the answers for rows that the statement is done with: those of ten thousand rows take
+ * megabytes. The first time some rows are asked for, the transaction also reads what it then uses
+ * for all rows, such as its clock. So the mark lies behind these first answers, which are kept.
  */
 static void
 forget_reads(struct ahead *a, const struct select *s)
