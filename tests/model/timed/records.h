@@ -116,7 +116,8 @@ record_parse_copy(record_parse *parse, struct str value, struct buf *ret_again)
 	enum status status;
 
 	assert_non_null(copy);
-	memcpy(copy, value.ptr, value.len);
+	if (value.len)
+		memcpy(copy, value.ptr, value.len);
 	status = parse(str_of(copy, value.len), ret_again);
 	free(copy);
 	return status;
