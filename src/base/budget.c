@@ -74,6 +74,18 @@ budget_take_peak(struct budget *b)
 	return n;
 }
 
+size_t
+budget_take_returned(struct budget *b)
+{
+	size_t n;
+
+	pthread_mutex_lock(&b->lock);
+	n = b->returned_bytes;
+	b->returned_bytes = 0;
+	pthread_mutex_unlock(&b->lock);
+	return n;
+}
+
 /* The most that lasting parts have together before more of them are let in. */
 static size_t
 budget_lasting_share(const struct budget *b)
@@ -365,6 +377,7 @@ budget_give_back(struct budget *b, size_t n, size_t reads)
 {
 	pthread_mutex_lock(&b->lock);
 	assert(b->taken_bytes >= n && b->read_bytes >= reads);
+	b->returned_bytes += n;
 	atomic_store_explicit(&b->taken_bytes, budget_read_relaxed(&b->taken_bytes) - n,
 			      memory_order_relaxed);
 	atomic_store_explicit(&b->read_bytes, budget_read_relaxed(&b->read_bytes) - reads,

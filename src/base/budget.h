@@ -148,6 +148,7 @@ struct budget {
 	/* Changed with the lock held; may be read without it. The flat amounts are not in it. */
 	_Atomic size_t taken_bytes;
 	size_t peak_bytes; /* the largest taken_bytes since budget_take_peak() was last called */
+	size_t returned_bytes; /* since budget_take_returned() was last called */
 	struct budget_waiting queues[BUDGET_KINDS];
 	struct budget_stalled stalled;
 	size_t unwanted_bytes;        /* of parts that were told to end and have not */
@@ -210,10 +211,12 @@ void budget_fini(struct budget *b); /* The caller has released every part before
 
 /*
  * budget_taken() returns the bytes that are taken now, the flat amounts aside. budget_take_peak()
- * returns the largest number of bytes that was taken since its last call.
+ * returns the largest number of bytes that was taken since its last call, budget_take_returned() how
+ * many came back since its own.
  */
 size_t budget_taken(struct budget *b);
 size_t budget_take_peak(struct budget *b);
+size_t budget_take_returned(struct budget *b);
 
 /* Returns the bytes that are taken now, the flat amounts included. Takes no lock. */
 size_t budget_held(const struct budget *b);

@@ -81,7 +81,14 @@ enum {
 	LARGE_BYTES = 1024 * 1024, /* of requests at once: what is worth trimming afterwards, */
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
 	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long, */
-	SHORT_MS = 100,            /* or so long, when requests have taken half of their memory */
+	/*
+	 * Or, looked at so often, when requests have taken half of their memory and given back such
+	 * a part of it: thousands of long answers take and free all of it many times in a second,
+	 * and what one has freed often lies where others cannot use it.
+	 */
+	SHORT_MS = 20,
+	RETURNED_SHARE = 32,
+	TRIM_SHARE = 16, /* of the time between two, what the processor may work for one */
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };
@@ -127,6 +134,8 @@ struct serve {
 	size_t damages_told;   /* of the store's damaged files, by the chore that watches them */
 	uint64_t trim_due_ns;  /* of the chore that trims memory; WAIT_FOREVER: nothing to trim */
 	uint64_t trim_most_ns; /* how far large requests may put that off */
+	uint64_t trim_rest_ns; /* before then the next would cost too much */
+	size_t trim_returned;  /* bytes that requests have given back since the last one */
 };
 
 static const struct argp_option own_options[] = {
@@ -386,25 +395,33 @@ static enum status
 trim_memory_run(void *arg, struct chore_turn *turn, struct err *err)
 {
 	struct serve *s = arg;
+	struct net_host *host = server_host(s->server);
+	size_t peak = net_host_take_memory_peak(host);
+	size_t most = net_host_memory_bytes(host);
+	bool is_short = peak >= most / 2;
+	uint64_t begun_ns = clock_mono_ns();
 
-	const struct net_host *host = server_host(s->server);
-	size_t peak = net_host_take_memory_peak(server_host(s->server));
-
-	(void)turn;
 	(void)err;
+	s->trim_returned += net_host_take_memory_returned(host);
+	turn->soon_ms = is_short ? SHORT_MS : 0;
 	if (peak >= LARGE_BYTES) {
-		uint64_t most_ns = clock_after_ms(
-			peak >= net_host_memory_bytes(host) / 2 ? SHORT_MS : BUSY_MS);
+		uint64_t most_ns = begun_ns + BUSY_MS * CLOCK_NS_PER_MS;
 
+		if (is_short && s->trim_returned >= most / RETURNED_SHARE)
+			most_ns = begun_ns;
 		if (s->trim_due_ns == WAIT_FOREVER || most_ns < s->trim_most_ns)
 			s->trim_most_ns = most_ns;
-		s->trim_due_ns = clock_after_ms(QUIET_MS);
+		s->trim_due_ns = begun_ns + QUIET_MS * CLOCK_NS_PER_MS;
 		if (s->trim_due_ns > s->trim_most_ns)
 			s->trim_due_ns = s->trim_most_ns;
 	}
-	if (clock_mono_ns() >= s->trim_due_ns) {
+	if (begun_ns >= s->trim_due_ns && begun_ns >= s->trim_rest_ns) {
+		uint64_t cpu_ns = clock_cpu_ns();
+
 		mem_trim();
 		s->trim_due_ns = WAIT_FOREVER;
+		s->trim_rest_ns = begun_ns + (clock_cpu_ns() - cpu_ns) * TRIM_SHARE;
+		s->trim_returned = 0;
 	}
 	return STATUS_OK;
 }

@@ -740,6 +740,12 @@ net_host_take_memory_peak(struct net_host *h)
 	return budget_take_peak(&h->memory);
 }
 
+size_t
+net_host_take_memory_returned(struct net_host *h)
+{
+	return budget_take_returned(&h->memory);
+}
+
 struct net_host_stats
 net_host_stats(const struct net_host *h)
 {

@@ -121,6 +121,8 @@ struct net_host_stats net_host_stats(const struct net_host *h);
  * that each has for nothing.
  */
 size_t net_host_take_memory_peak(struct net_host *h);
+/* What they have given back of that since the last such call. */
+size_t net_host_take_memory_returned(struct net_host *h);
 /* What connections may take: the setting memory_bytes. */
 size_t net_host_memory_bytes(const struct net_host *h);
 

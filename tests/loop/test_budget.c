@@ -56,7 +56,10 @@ what_is_asked_for_is_given_while_there_is_some(void **state)
 	assert_int_equal(budget_taken(&b), 2 * MB);
 	assert_int_equal(budget_take_peak(&b), 6 * MB);
 	assert_int_equal(budget_take_peak(&b), 2 * MB);
+	assert_int_equal(budget_take_returned(&b), 4 * MB);
 	budget_part_release(&two);
+	assert_int_equal(budget_take_returned(&b), 2 * MB);
+	assert_int_equal(budget_take_returned(&b), 0);
 	budget_fini(&b);
 }
 
