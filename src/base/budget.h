@@ -211,8 +211,8 @@ void budget_fini(struct budget *b); /* The caller has released every part before
 
 /*
  * budget_taken() returns the bytes that are taken now, the flat amounts aside. budget_take_peak()
- * returns the largest number of bytes that was taken since its last call, budget_take_returned() how
- * many came back since its own.
+ * returns the largest number of bytes that was taken since its last call, and
+ * budget_take_returned() how many came back since its own.
  */
 size_t budget_taken(struct budget *b);
 size_t budget_take_peak(struct budget *b);

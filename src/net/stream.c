@@ -628,6 +628,9 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 
 	if (patience_ns > deadline_ns)
 		patience_ns = deadline_ns;
+	/* Those that are woken again and again would count as at work without doing any. */
+	if (net_session_is_pressed(session))
+		net_session_pause(session);
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
 	event_init(&session->progress);
 	net_conn_update_reading(&s->conn->net);
@@ -670,8 +673,9 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 		s->wanted = 0;
 		task_rouse();
 	}
-	if (!input || !s->in.len) {
-		net_session_work(&s->session);
+	if (!s->in.len) {
+		if (!input)
+			net_session_work(&s->session);
 		return;
 	}
 	stream_wait_for_room(s);

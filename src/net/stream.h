@@ -97,6 +97,10 @@ void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
  * when bytes have come that net_stream_peek() has not given; now and then for no reason. Gives
  * memory back that is not in use meanwhile. `other` is not referred to any more afterwards. Bytes
  * that come begin a request, and a connection that rests has none: wait_is_alone() of others.
+ *
+ * A rest for input that brings none has begun nothing: what is only pushed to thousands of clients
+ * takes no memory of those who ask. A door that goes on with a request then says so, by
+ * net_session_work().
  */
 void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
 

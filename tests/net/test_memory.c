@@ -18,6 +18,10 @@ enum {
 	SEEDS = 30,
 	CROWD = 800, /* connections whose stacks alone have twice the memory */
 	CROWD_SEEDS = 3,
+	/* Connections whose stacks have three quarters of the memory, and at work more than all. */
+	PUSHED = 300,
+	PUSH_MS = 10, /* less than the time after which a rest gives memory back */
+	PUSHES_MOST = 1000,
 	PORT = 7,
 	LIMIT_BYTES = 8 << 20,
 	HEAD_BYTES = 4,
@@ -31,7 +35,11 @@ enum {
 static struct net_host *host;
 static uint64_t wait_ms; /* how long a request waits for memory; 0: as long as by default */
 static bool strangers;   /* nobody knows the clients */
-static unsigned clients; /* scripts that have not ended; the last one stops the host */
+static bool pushes;      /* a message of no bytes asks to be told something again and again, */
+static bool pushed;      /* until this */
+static size_t pushed_to;
+static struct event wakes[PUSHED]; /* of those */
+static unsigned clients;           /* scripts that have not ended; the last one stops the host */
 
 static void
 client_ended(void)
@@ -68,6 +76,29 @@ door_answer(struct net_stream *s, size_t n)
 	return STR("refused\n");
 }
 
+/* What is told to many who ask nothing is no work. The first of them tells the others. */
+static bool
+door_push(struct net_stream *s)
+{
+	size_t number = pushed_to++;
+
+	event_init(&wakes[number]);
+	for (unsigned i = 0; i < PUSHES_MOST && !pushed; i++) {
+		if (net_stream_write(s, STR(".")) != STATUS_OK)
+			return false;
+		if (number) {
+			net_stream_rest(s, true, &wakes[number], WAIT_FOREVER);
+			event_init(&wakes[number]);
+			continue;
+		}
+		net_stream_rest(s, true, NULL, clock_after_ms(PUSH_MS));
+		for (size_t k = 1; k < pushed_to; k++)
+			event_set(&wakes[k]);
+	}
+	twin_check(pushed);
+	return false;
+}
+
 static bool
 door_serve(struct net_stream *s, void *arg)
 {
@@ -83,6 +114,8 @@ door_serve(struct net_stream *s, void *arg)
 		return false;
 	memcpy(&n, in.ptr, sizeof(n));
 	net_stream_take(s, HEAD_BYTES);
+	if (pushes && n == 0)
+		return door_push(s);
 	answer = door_answer(s, n);
 	return answer.len && net_stream_write(s, answer) == STATUS_OK;
 }
@@ -284,6 +317,42 @@ is_unknown(void *arg)
 	client_ended();
 }
 
+/* The others are told things; this one asks in the middle of that. */
+static void
+asks_while_others_are_told(void *arg)
+{
+	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
+	char some[32];
+	size_t n;
+
+	if (arg) {
+		twin_check(client_send(c, 0, 0));
+		while (twin_receive(c, some, sizeof(some), &n, WAIT_FOREVER) == TWIN_GOT_BYTES)
+			;
+	} else {
+		uint64_t begun_ms;
+
+		twin_sleep_ms(500);
+		begun_ms = twin_now_ms();
+		twin_check(client_send(c, 1000, 1000));
+		client_hears(c, "read\n");
+		twin_check(twin_now_ms() - begun_ms <= LATE_MS);
+		pushed = true;
+	}
+	twin_close(c, false);
+	client_ended();
+}
+
+static void
+play_pushed(void)
+{
+	pushes = true;
+	pushed = false;
+	pushed_to = 0;
+	play(PUSHED, asks_while_others_are_told);
+	pushes = false;
+}
+
 static void
 play_unknown(void)
 {
@@ -349,6 +418,13 @@ a_crowd_that_comes_at_once_takes_no_more_than_there_is(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_crowd, CROWD_SEEDS);
+}
+
+static void
+those_who_are_told_things_keep_nobody_out(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_pushed, CROWD_SEEDS);
 }
 
 /* ---- Parts of their own ---- */
@@ -436,6 +512,7 @@ main(void)
 		cmocka_unit_test(messages_that_do_not_end_make_room_for_one_that_does),
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
 		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),
+		cmocka_unit_test(those_who_are_told_things_keep_nobody_out),
 		cmocka_unit_test(what_is_kept_and_unused_makes_room_when_others_wait),
 		cmocka_unit_test(a_request_waits_for_memory_as_long_as_the_setting_says),
 		cmocka_unit_test(what_is_better_kept_than_lost_may_exceed_the_memory),

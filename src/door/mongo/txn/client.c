@@ -83,6 +83,7 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 			net_stream_rest(c->stream, true, wake, deadline_ns);
 		(void)clients_wait_end(&c->entry);
 	}
+	net_session_work(net_stream_session(c->stream));
 	return client_goes_on(c);
 }
 
