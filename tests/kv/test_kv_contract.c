@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
+
 /* ---- Opening ---- */
 
 static void
@@ -106,6 +108,57 @@ reset_transaction_is_as_new(void **state)
 	assert_int_equal(kv_tx_stats(tx).reads, 2);
 	assert_ptr_equal(kv_tx_store(tx), store_of(state));
 	commit(tx);
+}
+
+/* What was read is held until it is forgotten, or the transaction is over. */
+static void
+answers_are_counted_while_they_are_held(void **state)
+{
+	enum {
+		ROUNDS = 3,
+		READS = 300,
+		VALUE_BYTES = 4000,
+		HELD_BYTES = READS * VALUE_BYTES,
+	};
+	struct budget budget;
+	struct budget_part part = { .budget = &budget };
+	char value[VALUE_BYTES + 1];
+	struct kv_tx *tx;
+	size_t before;
+
+	/* The engine of faults keeps copies, and does not count what lies beneath it. */
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	memset(value, 'v', VALUE_BYTES);
+	value[VALUE_BYTES] = '\0';
+	put_now(store_of(state), "t/a", value);
+	budget_init(&budget, 64 << 20);
+	budget_enter(&part);
+	tx = begin_read(store_of(state));
+	kv_tx_set_memory(tx, &part, 0);
+	before = part.used_bytes;
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t mark = kv_reads_mark(tx);
+
+		for (int i = 0; i < READS; i++) {
+			struct kv_future *f = i % 2 ? kv_get(tx, STR("t/a"), KV_READ)
+						    : kv_get_range(tx, STR("t/"), STR("t0"), NULL);
+
+			assert_ok(kv_future_wait(f));
+			assert_ok(kv_future_wait(f));
+		}
+		assert_in_range(part.used_bytes - before, HELD_BYTES, HELD_BYTES / 5 * 9);
+		if (round == 0) {
+			kv_reads_forget(tx, mark);
+		} else if (round == 1) {
+			kv_tx_reset(tx);
+			assert_int_equal(part.used_bytes, before);
+		}
+	}
+	kv_tx_free(tx);
+	assert_int_equal(part.used_bytes, 0);
+	budget_part_release(&part);
+	budget_fini(&budget);
 }
 
 static void
@@ -955,6 +1008,7 @@ main(void)
 		T(uncommitted_write_is_seen_by_its_transaction_alone),
 		T(read_version_is_fixed_by_the_first_read),
 		T(reset_transaction_is_as_new),
+		T(answers_are_counted_while_they_are_held),
 		T(value_outlives_later_reads_and_writes),
 		T(store_in_a_cluster_has_a_prefix_of_few_characters),
 		T(keys_over_the_limit_are_refused),

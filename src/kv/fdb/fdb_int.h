@@ -260,6 +260,8 @@ struct fdb_future {
 	bool snapshot;
 	bool conflicts; /* adds the conflict of what it has read itself */
 	bool notes;     /* the transaction is still to note it */
+	size_t bounds_bytes;
+	size_t held_bytes; /* of what its transaction holds (kv_tx_hold()); the owner's thread */
 	char bounds[];
 };
 

@@ -31,6 +31,8 @@ enum {
 	FIRST_PAIRS = 64,
 	/* The library counts so much for a pair, besides its key and value. */
 	PAIR_OVERHEAD_BYTES = 8,
+	/* What the library keeps of a question, about: a future, the key, an answer's place. */
+	LIBRARY_BYTES = 512,
 
 	CODE_TOO_OLD = 1007,
 	CODE_CANCELLED = 1025,
@@ -94,6 +96,32 @@ future_unref(struct fdb_future *f)
 	mem_free(f);
 }
 
+/* How much memory the future has, with the answer, if that is there. On the owner's thread. */
+static size_t
+future_bytes(const struct fdb_future *f)
+{
+	size_t n = sizeof(*f) + f->bounds_bytes + LIBRARY_BYTES;
+
+	if (!event_is_set(&f->base.event))
+		return n;
+	n += f->base.value.len + f->pair_cap * (sizeof(*f->pairs) + sizeof(struct fdb_pair));
+	for (size_t i = 0; i < f->base.range.count; i++)
+		n += f->pairs[i].key.len + f->pairs[i].value.len;
+	return n;
+}
+
+/* The transaction's owner counts so much of it from now on. */
+static void
+future_hold(struct fdb_future *f, size_t bytes)
+{
+	struct kv_tx *tx = f->base.tx;
+
+	if (!tx || !tx->part)
+		return;
+	kv_tx_hold(tx, tx->held_bytes - f->held_bytes + bytes);
+	f->held_bytes = bytes;
+}
+
 static enum kv_future_kind
 future_kind_of(enum fdb_op op)
 {
@@ -134,6 +162,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	f->tx = tx->tx;
 	f->shares = atomic_load_explicit(&tx->shares, memory_order_relaxed);
 	f->life = tx->life;
+	f->bounds_bytes = bounds_bytes;
 	f->parts = f->inline_parts;
 	f->part_cap = FDB_PARTS_INLINE;
 	if (part)
@@ -147,6 +176,7 @@ fdb_future_new(struct fdb_tx *tx, enum fdb_op op, FDBFuture *part, size_t bounds
 	} else {
 		future_link(&tx->futures, f);
 	}
+	future_hold(f, future_bytes(f));
 	return f;
 }
 
@@ -601,6 +631,7 @@ fdb_future_release(struct fdb_tx *tx, struct fdb_future *f)
 	if (f->notes && tx->noting)
 		(void)future_note_range(tx, f);
 	future_unlink(&tx->futures, f);
+	future_hold(f, 0);
 	future_abandon(f);
 }
 
@@ -647,6 +678,8 @@ fdb_future_explain(struct kv_future *base)
 {
 	struct fdb_future *f = (struct fdb_future *)base;
 
+	if (!f->base.counted)
+		future_hold(f, future_bytes(f));
 	if (f->base.tx && f->code != 0)
 		err_write(&f->base.tx->err, f->base.status, "%s", fdb.get_error(f->code));
 }

@@ -116,6 +116,7 @@ fdb_tx_free(struct kv_tx *base)
 	FDBTransaction *own;
 
 	fdb_count_transaction(&base->stats);
+	base->part = NULL; /* kv_tx_free() gives back all that is held */
 	tx_forget_watches(tx);
 	tx_release_futures(tx);
 	fdb_time_end(tx);
