@@ -320,6 +320,7 @@ flights_wait(struct cql_client *c)
 		all->rests = true;
 		net_stream_rest(c->stream, true, wake, clock_after_ms(IDLE_LOOK_MS));
 		all->rests = false;
+		net_session_work(net_stream_session(c->stream)); /* with what they have left */
 	}
 	(void)clients_wait_end(&c->entry);
 }
