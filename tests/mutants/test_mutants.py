@@ -2,6 +2,7 @@
 """Tests of what mutants are made of, as TAP: the lexer, the drawing, the reasons."""
 
 import argparse
+import fnmatch
 import os
 import pathlib
 import struct
@@ -156,6 +157,16 @@ def sources_have_changes_of_all_kinds():
         assert len(found) > 100, folder
         kinds |= {change.kind for change in found}
     assert kinds == set(lexer.KINDS), kinds
+
+
+def suites_have_tests_that_are_there():
+    for suite in {suite for suites in tree.SUITES.values() for suite in suites}:
+        if (tree.TOP / "tests" / suite).is_dir():
+            continue
+        folder, name = suite.rsplit("/", 1)
+        named = f"test_{name.split('_', 1)[1]}"  # without the name of what all tests of the folder are about
+        there = [path for path in (tree.TOP / "tests" / folder).rglob("test_*") if fnmatch.fnmatchcase(path.stem, named)]
+        assert there, suite
 
 
 CALLS = """
@@ -672,7 +683,7 @@ def is_running(process):
 def main():
     tests = [changes_are_those_of_bodies_alone, a_change_touches_nothing_else,
              a_seed_draws_the_same_again, a_reason_is_of_one_change,
-             reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds,
+             reasons_are_of_lines_that_are_there, sources_have_changes_of_all_kinds, suites_have_tests_that_are_there,
              a_slow_machine_kills_nothing, a_test_that_fails_by_itself_kills_nothing,
              what_fails_now_and_then_kills_nothing,
              a_test_that_has_passed_lately_is_not_run_without_the_change,
