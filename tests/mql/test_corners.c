@@ -258,6 +258,89 @@ patterns_have_options_and_a_length(void **state)
 	}
 }
 
+/* Steps of a match from the first byte on; `*ret`: whether there is one. */
+static int64_t
+regex_steps(struct arena *arena, struct str pattern, const char *options, struct str text,
+	    bool *ret)
+{
+	struct arena_mark mark = arena_mark(arena);
+	struct mql q = case_mql(arena);
+	struct mql_regex *regex;
+	int64_t before;
+
+	if (mql_regex_compile(&q, pattern, str_from_cstr(options), &regex) != STATUS_OK)
+		fail_msg("%.40s: %s", pattern.ptr, case_err.text);
+	step_pause(1);
+	before = step_credit;
+	if (mql_regex_match(regex, &q, text, 0, ret, NULL) != STATUS_OK)
+		fail_msg("%.40s: %s", pattern.ptr, case_err.text);
+	arena_reset(arena, mark);
+	return before - step_credit;
+}
+
+/* Of the characters that take most of PCRE2's room, a pattern as long as patterns may be. */
+static void
+the_longest_patterns_of_plain_characters_match(void **state)
+{
+	static const struct {
+		const char *chars, *options;
+	} cases[] = {
+		{ "x", "" },         { "k", "i" }, { "s", "ix" },
+		{ "\xc3\xa4", "i" }, { ".", "" },  { "\xf0\x9f\x98\x80", "" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		size_t len = strlen(cases[i].chars);
+		char *bytes = arena_bytes(*state, MQL_REGEX_BYTES);
+		struct str pattern = { bytes, MQL_REGEX_BYTES };
+		struct str text = { bytes + 1, MQL_REGEX_BYTES - 1 };
+		bool matches = false;
+
+		memset(bytes, 'x', MQL_REGEX_BYTES);
+		bytes[0] = '^';
+		for (size_t at = 1; at + len <= MQL_REGEX_BYTES; at += len)
+			memcpy(bytes + at, cases[i].chars, len);
+		assert_true(regex_steps(*state, pattern, cases[i].options, text, &matches) >=
+			    (int64_t)(MQL_REGEX_BYTES / len / 8));
+		assert_true(matches);
+		text.len--;
+		(void)regex_steps(*state, pattern, cases[i].options, text, &matches);
+		assert_false(matches);
+	}
+}
+
+/* Whatever follows a long text, and wherever: no place in it may become another item. */
+static void
+long_patterns_mean_the_same_as_short_ones(void **state)
+{
+	static const struct {
+		const char *pattern, *text, *other;
+	} cases[] = {
+		{ "a{2}$", "aa", "a" },   { "ab*$", "abb", "ba" }, { "ab+$", "abb", "a" },
+		{ "ab?$", "a", "abb" },   { "[a]$", "a", "?" },    { "(?:a)$", "a", "b" },
+		{ "\\x61$", "a", "x" },   { "ab|c", "ab", "b" },   { "\xc3\xa4$", "\xc3\xa4", "a" },
+		{ ".$", "\xc3\xa4", "" }, { "a#b$", "a#b", "a" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		for (size_t more = 0; more < 9; more++) {
+			struct arena_mark mark = arena_mark(*state);
+			size_t len = 7000 + more;
+			bool matches = false;
+
+			(void)regex_steps(*state, lettered(*state, "^", len, cases[i].pattern), "",
+					  lettered(*state, "", len, cases[i].text), &matches);
+			if (!matches)
+				fail_msg("%s behind %zu letters", cases[i].pattern, len);
+			(void)regex_steps(*state, lettered(*state, "^", len, cases[i].pattern), "",
+					  lettered(*state, "", len, cases[i].other), &matches);
+			if (matches)
+				fail_msg("%s behind %zu letters", cases[i].pattern, len);
+			arena_reset(*state, mark);
+		}
+	}
+}
+
 /* A path of `names` names of one letter. */
 static struct str
 path_of(struct arena *arena, size_t names)
@@ -543,6 +626,8 @@ main(void)
 		TEST(zones_take_turns),
 		TEST(filters_are_refused_with_mongodbs_codes),
 		TEST(patterns_have_options_and_a_length),
+		TEST(the_longest_patterns_of_plain_characters_match),
+		TEST(long_patterns_mean_the_same_as_short_ones),
 		TEST(paths_and_sorts_have_their_limits),
 		TEST(stages_at_the_ends_of_their_types),
 		TEST(names_of_stages_are_checked_by_themselves),
