@@ -1,8 +1,8 @@
 /*
  * Records of tables that are damaged: schemas of every format, keyspaces and types, marks of
- * deletions, what is packed in a row, counters. Each is cut at every length, made longer, and given
- * each member that it cannot have; all of that is refused, and what is accepted is written as the
- * same bytes.
+ * deletions, what is packed in a row, counters, pieces of values. Each is cut at every length, made
+ * longer, and given each member that it cannot have; all of that is refused, and what is accepted
+ * is written as the same bytes.
  */
 #include "../records.h"
 
@@ -496,6 +496,44 @@ a_count_has_eight_bytes(void **state)
 	assert_int_equal(rows, 7);
 }
 
+/* Those of which pieces can be put together: texts and bytes. */
+static void
+a_value_in_pieces_has_a_kind_that_can_be(void **state)
+{
+	(void)state;
+	for (enum doc_kind kind = DOC_NULL; kind <= DOC_DURATION; kind++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(64);
+		const struct timed_cell cell = {
+			.type = TIMED_LEAF, .write_us = 1, .piece_bytes = 7, .piece_kind = kind
+		};
+		struct timed_cell got;
+
+		timed_cell_put(&cell, &value);
+		assert_int_equal(timed_cell_parse(buf_str(&value), &got, NULL),
+				 kind == DOC_TEXT || kind == DOC_BYTES ? STATUS_OK
+								       : STATUS_CORRUPT);
+	}
+}
+
+static void
+a_key_ends_behind_the_number_of_a_piece(void **state)
+{
+	AUTO(buf_release) struct buf rest = BUF_INIT(64);
+	struct arena *arena = arena_new(4096);
+	struct table_place place;
+
+	(void)state;
+	tuple_put_u64(&rest, 3);
+	tuple_put_u64(&rest, 1);
+	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_OK);
+	assert_int_equal(place.column, 3);
+	assert_true(place.is_piece);
+	assert_int_equal(place.piece, 1);
+	tuple_put_u64(&rest, 1);
+	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_CORRUPT);
+	arena_free(arena);
+}
+
 int
 main(void)
 {
@@ -509,6 +547,8 @@ main(void)
 		cmocka_unit_test(what_cannot_be_packed_is_refused),
 		cmocka_unit_test(a_place_that_cannot_be_is_refused),
 		cmocka_unit_test(a_count_has_eight_bytes),
+		cmocka_unit_test(a_value_in_pieces_has_a_kind_that_can_be),
+		cmocka_unit_test(a_key_ends_behind_the_number_of_a_piece),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,7 +231,29 @@ add(struct probe *p, struct timed *t)
 		     change(TABLE_CHANGE_ADD, HITS_N, text(""), number(3), never));
 }
 
+/* A new row behind the others; then one that is there, of which the first read does not tell. */
+static enum status
+look_for_new(struct probe *p, struct timed *t)
+{
+	struct doc_scalar parts[2];
+	struct table_key key = key_of("a", 9, parts);
+	enum status status;
+	struct table_gap g;
+	bool is_new;
+
+	table_gap_init(&g);
+	status = table_gap_begin(&g, t, &key);
+	for (int64_t id = 5; status == STATUS_OK && id > 0; id -= 4) {
+		key = key_of("a", id, parts);
+		status = table_gap_look(&g, t, &key, &is_new);
+		buf_printf(&p->said, "%d", is_new);
+	}
+	table_gap_release(&g);
+	return status;
+}
+
 IN(PLAIN, plain, insert)
+IN(PLAIN, plain, look_for_new)
 IN(PLAIN, plain, update)
 IN(PLAIN, plain, clear_cells)
 IN(PLAIN, plain, clear_row)
@@ -247,6 +269,7 @@ IN(HITS, hits, add)
 
 static const struct probe_op writing[] = {
 	{ "insert", insert_in_plain, "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC" },
+	{ "look for new rows", look_for_new_in_plain, "ok, conflicts 0 1+0; 1: O/O" },
 	{ "update", update_in_plain, "ok, conflicts 2 0+0; 1: C/O 2-3: C/CNCOC" },
 	{ "clear cells", clear_cells_in_plain, "ok, conflicts 2 0+0; 1: C/CNCOC" },
 	{ "clear a row", clear_row_in_plain, "ok, conflicts 2 0+0; 1: C/CNCOC" },
@@ -1112,53 +1135,13 @@ a_row_has_elements_of_bytes(void **state)
 	arena_free(arena);
 }
 
-/* Those of which pieces can be put together: texts and bytes. */
-static void
-a_value_in_pieces_has_a_kind_that_can_be(void **state)
-{
-	(void)state;
-	for (enum doc_kind kind = DOC_NULL; kind <= DOC_DURATION; kind++) {
-		AUTO(buf_release) struct buf value = BUF_INIT(64);
-		const struct timed_cell cell = {
-			.type = TIMED_LEAF, .write_us = 1, .piece_bytes = 7, .piece_kind = kind
-		};
-		struct timed_cell got;
-
-		timed_cell_put(&cell, &value);
-		assert_int_equal(timed_cell_parse(buf_str(&value), &got, NULL),
-				 kind == DOC_TEXT || kind == DOC_BYTES ? STATUS_OK
-								       : STATUS_CORRUPT);
-	}
-}
-
-static void
-a_key_ends_behind_the_number_of_a_piece(void **state)
-{
-	AUTO(buf_release) struct buf rest = BUF_INIT(64);
-	struct arena *arena = arena_new(4096);
-	struct table_place place;
-
-	(void)state;
-	tuple_put_u64(&rest, 3);
-	tuple_put_u64(&rest, 1);
-	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_OK);
-	assert_int_equal(place.column, 3);
-	assert_true(place.is_piece);
-	assert_int_equal(place.piece, 1);
-	tuple_put_u64(&rest, 1);
-	assert_int_equal(table_place_cell(buf_str(&rest), arena, &place), STATUS_CORRUPT);
-	arena_free(arena);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_ends_behind_the_number_of_a_piece),
 		cmocka_unit_test_setup_teardown(an_insert_meets_who_writes_what_it_packs_alone,
 						setup, teardown),
 		cmocka_unit_test(a_row_has_elements_of_bytes),
-		cmocka_unit_test(a_value_in_pieces_has_a_kind_that_can_be),
 		cmocka_unit_test_setup_teardown(a_keyspace_that_cannot_be_read_is_named, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_schema_that_cannot_be_read_is_named, setup,
