@@ -475,6 +475,28 @@ where_lets_documents_through(void **state)
 	assert_int_equal(q.code, MQL_SCRIPT_NO_WHERE);
 }
 
+/* The reason is JSON: a text stands for itself, anything else is shown as it was written. */
+static void
+reasons_of_failures_are_told(void **state)
+{
+	static const struct {
+		const char *json, *told;
+	} cases[] = {
+		{ "\"a\\tb\"", "E: a\tb" }, { "\"\"", "E: " },
+		{ "12", "E: 12" },          { "{\"a\":\"b\"}", "E: {\"a\":\"b\"}" },
+		{ "\"no", "E: \"no" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct mql q = case_mql(*state);
+
+		assert_int_equal(mql_script_fail(&q, STR("E"), str_from_cstr(cases[i].json)),
+				 STATUS_INVALID);
+		assert_int_equal(q.code, MQL_SCRIPT_FAILED);
+		assert_string_equal(case_err.text, cases[i].told);
+	}
+}
+
 int
 main(void)
 {
@@ -491,6 +513,7 @@ main(void)
 		T(accumulators_are_checked),
 		T(functions_are_checked),
 		T(where_lets_documents_through),
+		T(reasons_of_failures_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

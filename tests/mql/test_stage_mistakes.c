@@ -522,6 +522,8 @@ options_of_windows_are_checked_one_by_one(void **state)
 		{ WINDOWS("{'$minMaxScaler':{'input':'$a'}}"), MQL_NOT_SUPPORTED, NULL },
 		{ WINDOWS("{'$denseRank':{},'window':{}}"), 5371601, NULL },
 		{ WINDOWS("{'window':{},'$rank':{}}"), 5371601, NULL },
+		{ WINDOWS("{'$rank':{},'$sum':1}"), 5371601, NULL },
+		{ WINDOWS("{'$denseRank':{},'$sum':1}"), 5371601, NULL },
 		{ WINDOWS("{'$documentNumber':{},'$sum':1}"), 5371601, NULL },
 		{ WINDOWS("{'$rank':{'a':1}}"), 5371603, NULL },
 		{ "{'$setWindowFields':{'sortBy':{'a':1,'b':1},'output':{'x':{'$rank':{}}}}}",

@@ -12,6 +12,7 @@
 #include "mql/update/update.h"
 #include "mql/value_set.h"
 #include "expr_case.h"
+#include "stages_case.h"
 
 enum {
 	WORK_BYTES = 1 << 28,
@@ -744,6 +745,41 @@ many_characters_are_trimmed_in_steps_of_the_text(void **state)
 	assert_true(steps[1] < 3 * steps[0]);
 }
 
+static int64_t
+sort_steps(struct arena *arena, const char *stages, int count)
+{
+	struct buf docs = BUF_INIT(CASE_BYTES), out = BUF_INIT(CASE_BYTES);
+	struct mql q = case_mql(arena);
+	struct bson_builder b;
+	int64_t before;
+
+	bson_builder_init(&b, &docs);
+	bson_begin(&b);
+	for (int i = 0; i < count; i++)
+		bson_put_document(&b, STR(""), case_bson(arena, i % 2 ? "{'a':1}" : "{'a':2}"));
+	bson_end(&b);
+	assert_int_equal(buf_status(&docs), STATUS_OK);
+	step_pause(1);
+	before = step_credit;
+	assert_int_equal(run_documents(&q, stages, buf_str(&docs), RUN_DEFAULT, &out), STATUS_OK);
+	buf_release(&docs);
+	buf_release(&out);
+	return before - step_credit;
+}
+
+/* Of a limit that is larger than any number of documents, twice as many are none to be cut off. */
+static void
+documents_are_sorted_in_the_same_steps_with_the_largest_limit(void **state)
+{
+	int64_t all = sort_steps(*state, "{'p':[{'$sort':{'a':1}}]}", FEW);
+	int64_t limited = sort_steps(*state,
+				     "{'p':[{'$sort':{'a':1}},"
+				     "{'$limit':{'$numberLong':'9223372036854775807'}}]}",
+				     FEW);
+
+	assert_true(limited < 2 * all);
+}
+
 #define WORK_TEST(name) cmocka_unit_test_setup_teardown(name, work_setup, case_teardown)
 
 int
@@ -772,6 +808,7 @@ main(void)
 		WORK_TEST(a_long_text_is_found_in_a_longer_one),
 		WORK_TEST(all_matches_of_a_pattern_are_found_in_steps_of_the_text),
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),
+		WORK_TEST(documents_are_sorted_in_the_same_steps_with_the_largest_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

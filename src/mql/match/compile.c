@@ -1,4 +1,5 @@
 /* Filters into nodes. */
+#include <assert.h>
 #include <math.h>
 
 #include "bson/decimal.h"
@@ -827,7 +828,8 @@ demand_op(const struct mql_node *node, enum mql_demand_op *ret)
 
 	static_assert(sizeof(ops) / sizeof(ops[0]) == MQL_NODE_EXISTS + 1,
 		      "each of these conditions is a demand");
-	if (node->op < MQL_NODE_EQ || node->op > MQL_NODE_EXISTS)
+	assert(node->op >= MQL_NODE_EQ); /* the nodes before are of nodes: demands_of() */
+	if (node->op > MQL_NODE_EXISTS)
 		return false;
 	*ret = ops[node->op];
 	return node->op != MQL_NODE_IN || !node->in.regexes;
