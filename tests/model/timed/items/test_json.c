@@ -21,6 +21,8 @@ enum {
 	CHANGES = 40, /* of each, some of them in one transaction */
 	PATH_STEPS = 4,
 	TEXT_BYTES = 1 << 20,
+	/* 12 bytes for each step and on either side of all; a byte of a name may take two. */
+	NAME_MOST = (KV_LIMIT_KEY_BYTES - 36) / 2,
 	PAD_BYTES = TIMED_JSON_PACKED_BYTES + 1, /* by which a document lies in leaves */
 };
 
@@ -531,6 +533,57 @@ a_text_is_put_in_parts_that_follow_each_other(void **state)
 	arena_free(arena);
 }
 
+/* A leaf that is put at the end of so many steps, each the first element or a member's name. */
+struct way {
+	size_t steps;
+	size_t name_bytes; /* 0: elements */
+};
+
+static enum status
+way_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_json_step steps[JTREE_DEPTH + 1] = { 0 };
+	const struct way *w = arg;
+	const struct timed_json_pair pair = { .steps = steps,
+					      .count = w->steps,
+					      .leaf = { .form = TIMED_JSON_SCALAR } };
+	struct timed_item item;
+
+	for (size_t i = 0; i < w->steps; i++) {
+		steps[i].element = !w->name_bytes;
+		steps[i].name = str_of(repeated(arena, 'n', w->name_bytes), w->name_bytes);
+	}
+	TRY(timed_item_open(t, STR("way"), arena, &item));
+	return timed_json_put_pair(&item, &pair);
+}
+
+static void
+a_way_to_a_leaf_has_a_depth_and_a_length(void **state)
+{
+	static const struct {
+		struct way way;
+		enum status expected;
+	} cases[] = {
+		{ { JTREE_DEPTH, 0 }, STATUS_OK },
+		{ { JTREE_DEPTH + 1, 0 }, STATUS_INVALID },
+		{ { JTREE_DEPTH + 1, 1 }, STATUS_INVALID },
+		{ { 1, NAME_MOST }, STATUS_OK },
+		{ { 1, NAME_MOST + 1 }, STATUS_INVALID },
+		{ { 2, (NAME_MOST - 6) / 2 }, STATUS_OK },
+		{ { 2, (NAME_MOST - 6) / 2 + 1 }, STATUS_INVALID },
+	};
+	struct items *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct way way = cases[i].way;
+		enum status status = items_try(f, "0", way_run, &way);
+
+		if (status != cases[i].expected)
+			fail_msg("%zu steps of %zu bytes: %s", way.steps, way.name_bytes,
+				 status_name(status));
+	}
+}
+
 int
 main(void)
 {
@@ -542,6 +595,8 @@ main(void)
 						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(a_text_of_whole_chunks_is_sound, items_setup,
 						items_teardown),
+		cmocka_unit_test_setup_teardown(a_way_to_a_leaf_has_a_depth_and_a_length,
+						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(a_text_is_put_in_parts_that_follow_each_other,
 						items_setup, items_teardown),
 	};

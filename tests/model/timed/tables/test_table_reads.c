@@ -318,8 +318,11 @@ a_pair_that_no_row_has_is_damage(void **state)
 		{ false, "", "1 3 1 0", 0 },
 		{ true, "5", "1 1 1 0", 0 },
 	};
+	static const struct damage packed = { false, "", "5 1 1 0 3 3 s:x", 0 };
 	struct fixture *f = *state;
 
+	reads_are(f, names[0], packed, STATUS_CORRUPT);
+	reads_are(f, names[1], packed, STATUS_EXISTS);
 	for (size_t i = 0; i < COUNT(names); i++) {
 		for (size_t j = 0; j < COUNT(good); j++)
 			reads_are(f, names[i], good[j], STATUS_EXISTS);
