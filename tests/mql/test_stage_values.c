@@ -126,6 +126,31 @@ accumulators_take_values_of_all_types(void **state)
 	check_pipelines(*state, cases, CASES(cases));
 }
 
+/* Powers of two are of the least type that has them. */
+static void
+powers_of_two_have_the_type_of_their_size(void **state)
+{
+#define POWERS                                                                                     \
+	"{'$bucketAuto':{'groupBy':'$a','buckets':1,'granularity':'POWERSOF2'}},{'$project':{"     \
+	"'_id':0,'min':'$_id.min','max':'$_id.max','types':[{'$type':'$_id.min'},"                 \
+	"{'$type':'$_id.max'}]}}"
+	static const struct stage_case cases[] = {
+		{ POWERS, "{'a':0.3}", "{'min':0.25,'max':0.5,'types':['double','double']}" },
+		{ POWERS, "{'a':0.7}", "{'min':0.5,'max':1,'types':['double','int']}" },
+		{ POWERS, "{'a':1073741823}",
+		  "{'min':536870912,'max':1073741824,'types':['int','int']}" },
+		{ POWERS, "{'a':1073741825}",
+		  "{'min':1073741824,'max':2147483648,'types':['int','long']}" },
+		{ POWERS, "{'a':{'$numberLong':'3458764513820540928'}}",
+		  "{'min':2305843009213693952,'max':4611686018427387904,'types':['long','long']}" },
+		{ POWERS, "{'a':{'$numberLong':'6917529027641081856'}}",
+		  "{'min':4611686018427387904,'max':9223372036854776000.0,'types':['long',"
+		  "'double']}" },
+	};
+
+	check_pipelines(*state, cases, CASES(cases));
+}
+
 static void
 buckets_end_where_their_bounds_are(void **state)
 {
@@ -606,6 +631,8 @@ main(void)
 						case_teardown),
 		cmocka_unit_test_setup_teardown(accumulators_take_values_of_all_types, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(powers_of_two_have_the_type_of_their_size,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(buckets_end_where_their_bounds_are, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(windows_begin_and_end_between_documents, case_setup,

@@ -53,7 +53,10 @@ op_put(struct mql *q, struct mql_tree *node, const struct bson_value *v, struct 
 	return STATUS_OK;
 }
 
-/* As MongoDB tells whether arithmetic has changed a number: 0.0 is no change of -0.0. */
+/*
+ * As MongoDB tells whether arithmetic has changed a number: 0.0 is no change of -0.0, and NaN is
+ * one of NaN, from which arithmetic leads nowhere else.
+ */
 static bool
 number_is_same(const struct bson_value *old, const struct bson_value *new)
 {
@@ -61,7 +64,7 @@ number_is_same(const struct bson_value *old, const struct bson_value *new)
 		return false;
 	if (old->type == BSON_DOUBLE)
 		return !(bson_real(old) < bson_real(new)) && !(bson_real(old) > bson_real(new)) &&
-		       !isnan(bson_real(old)) && !isnan(bson_real(new));
+		       !isnan(bson_real(new));
 	return old->type == BSON_DECIMAL && !bson_decimal_is_nan(bson_decimal(old)) &&
 	       bson_compare_numbers(old, new) == 0;
 }
