@@ -2,13 +2,13 @@
  * PCRE2, compiled twice: as index/selector has it, a short string is first matched by plain code
  * with a match limit so low that the call cannot take long. Any other match runs code with a
  * callout before each item, which counts steps and so lets other fibers run in the middle of the
- * match. Callouts take thrice the room of letters, and PCRE2 has no room for those of a long
- * pattern: a long one of plain characters has fewer of them.
+ * match; a long pattern of plain characters has fewer of them (base/callouts.h).
  * All memory is the arena's.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "base/callouts.h"
 #include "loop/wait.h"
 #include "mql/mql_int.h"
 #include "mql/regex.h"
@@ -18,8 +18,6 @@ enum {
 	REGEX_QUICK_CALLS = 50,
 	/* Longer patterns are compiled in the thread pool, which has longer stacks than fibers. */
 	REGEX_SHORT_PATTERN_BYTES = 256,
-	REGEX_DENSE_BYTES = 7000, /* of a pattern that has room for a callout before each item */
-	REGEX_SPARSE_CHARS = 8,   /* from one callout of a longer one to the next */
 	REGEX_COMPILE_STEPS = 64,
 	REGEX_MATCH_STEPS = 8,
 	REGEX_STEP_BYTES = 16,
@@ -72,52 +70,17 @@ regex_compile_code(struct regex_compilation *c, pcre2_compile_context *context, 
 	return mql_fail(c->q, 51091, "Regular expression is invalid: %s", text);
 }
 
-/*
- * Whether nothing in the pattern repeats, groups or means a class: so no match of a few characters
- * takes long, and a callout may stand before each of them.
- */
-static bool
-regex_is_plain(struct str pattern)
-{
-	for (size_t i = 0; i < pattern.len; i++) {
-		if (strchr("\\[(){*+?", pattern.ptr[i]))
-			return false;
-	}
-	return true;
-}
-
-/* A plain pattern with a callout before every few characters. `ret_bytes` has room for that. */
-static struct str
-regex_sparse(struct str pattern, char *ret_bytes)
-{
-	static const char callout[] = "(?C)";
-	size_t chars = 0, len = 0;
-
-	for (size_t i = 0; i < pattern.len; i++) {
-		bool is_first = (pattern.ptr[i] & 0xc0) != 0x80; /* byte of a character */
-
-		if (is_first && chars++ % REGEX_SPARSE_CHARS == 0) {
-			memcpy(ret_bytes + len, callout, sizeof(callout) - 1);
-			len += sizeof(callout) - 1;
-		}
-		ret_bytes[len++] = pattern.ptr[i];
-	}
-	return (struct str){ ret_bytes, len };
-}
-
 static enum status
 regex_compile_counted(struct regex_compilation *c, pcre2_compile_context *context)
 {
-	char *sparse;
+	struct str sparse;
 
-	if (c->pattern.len <= REGEX_DENSE_BYTES || !regex_is_plain(c->pattern))
+	if (!callouts_are_sparse(c->pattern))
 		return regex_compile_code(c, context, c->pattern, PCRE2_AUTO_CALLOUT,
 					  &c->regex->counted);
-	sparse = arena_alloc(c->q->arena, 2 * c->pattern.len);
-	if (!sparse)
-		return mql_full(c->q);
-	return regex_compile_code(c, context, regex_sparse(c->pattern, sparse), 0,
-				  &c->regex->counted);
+	sparse = callouts_put(c->pattern, c->q->arena);
+	return sparse.ptr ? regex_compile_code(c, context, sparse, 0, &c->regex->counted)
+			  : mql_full(c->q);
 }
 
 static enum status

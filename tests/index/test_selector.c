@@ -423,6 +423,22 @@ what_is_no_selector_is_refused_with_a_reason(void **state)
 }
 
 static void
+the_longest_pattern_matches(void **state)
+{
+	char letters[SELECTOR_REGEX_BYTES + 1], selector[SELECTOR_REGEX_BYTES + 32];
+	char doc[sizeof(selector)];
+
+	(void)state;
+	memset(letters, 'x', sizeof(letters) - 1);
+	letters[sizeof(letters) - 1] = 0;
+	snprintf(selector, sizeof(selector), "{\"a\":{\"$regex\":\"%s\"}}", letters);
+	snprintf(doc, sizeof(doc), "{\"a\":\"%s\"}", letters);
+	assert_true(matches(selector, doc));
+	snprintf(doc, sizeof(doc), "{\"a\":\"%s\"}", letters + 1);
+	assert_false(matches(selector, doc));
+}
+
+static void
 broken_text_and_limits_are_refused(void **state)
 {
 	struct selector *s;
@@ -693,6 +709,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(combinations_and_their_negations, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_selector_is_refused_with_a_reason, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(the_longest_pattern_matches, setup, teardown),
 		cmocka_unit_test_setup_teardown(broken_text_and_limits_are_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_expensive_expression_is_bounded, setup,

@@ -4,9 +4,9 @@
  * An expression may take exponential time, and one call of PCRE2 cannot be left. So each expression
  * is compiled twice. A short string is first matched by the plain code, with a match limit so low
  * that the call cannot take long; most matches end there. Any other match runs code with a callout
- * in front of each item of the expression. The callout counts steps, and so lets other fibers run
- * while the match is under way: everything that PCRE2 uses meanwhile lies on the fiber's stack and
- * in the arena of the request.
+ * in front of each item of the expression; in front of some where it is long (base/callouts.h). The
+ * callout counts steps, and so lets other fibers run while the match is under way: everything that
+ * PCRE2 uses meanwhile lies on the fiber's stack and in the arena of the request.
  *
  * The steps and the memory of a match are bounded. A string for which an expression would take more
  * does not match, as in CouchDB.
@@ -14,6 +14,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "base/callouts.h"
 #include "base/metric.h"
 #include "index/selector/selector_int.h"
 #include "loop/wait.h"
@@ -88,6 +89,7 @@ regex_compile_both(struct regex_compilation *c)
 	pcre2_general_context *general = pcre2_general_context_create(regex_alloc, regex_free,
 								      c->arena);
 	pcre2_compile_context *context;
+	struct str sparse;
 
 	if (!general)
 		return STATUS_LIMIT;
@@ -98,7 +100,12 @@ regex_compile_both(struct regex_compilation *c)
 	(void)pcre2_set_parens_nest_limit(context, SELECTOR_REGEX_NESTING);
 	(void)pcre2_set_match_limit(c->regex->quick, REGEX_QUICK_CALLS);
 	TRY(regex_compile_code(context, c->pattern, 0, &c->regex->plain));
-	return regex_compile_code(context, c->pattern, PCRE2_AUTO_CALLOUT, &c->regex->counted);
+	if (!callouts_are_sparse(c->pattern))
+		return regex_compile_code(context, c->pattern, PCRE2_AUTO_CALLOUT,
+					  &c->regex->counted);
+	sparse = callouts_put(c->pattern, c->arena);
+	return sparse.ptr ? regex_compile_code(context, sparse, 0, &c->regex->counted)
+			  : STATUS_LIMIT;
 }
 
 static void
