@@ -472,6 +472,71 @@ an_item_lapses_with_the_moment_of_its_expiry(void **state)
 	}
 }
 
+/* ---- Values ---- */
+
+struct ends {
+	uint64_t offset;
+	size_t len;
+};
+
+/* Where more bytes would be too many, they are not looked at. */
+static enum status
+end_write_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct ends *e = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("v"), arena, &item));
+	return timed_value_write(&item, e->offset, str_of("abc", e->len));
+}
+
+static enum status
+end_set_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct timed_expiry never = { TIMED_EXPIRY_NEVER, 0 };
+	const struct ends *e = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("v"), arena, &item));
+	return timed_value_set(&item, str_of("abc", e->len), never);
+}
+
+static enum status
+end_get_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item;
+	struct str value;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("v"), arena, &item));
+	assert_int_equal(item.length, TIMED_LENGTH_BYTES);
+	TRY(timed_value_get(&item, TIMED_LENGTH_BYTES - 4, 4, &value));
+	assert_true(str_eq(value, STR("\0abc")));
+	return STATUS_OK;
+}
+
+static void
+a_value_ends_where_values_may_end(void **state)
+{
+	static const struct ends beyond[] = {
+		{ TIMED_LENGTH_BYTES - 2, 3 }, { TIMED_LENGTH_BYTES, 1 },
+		{ TIMED_LENGTH_BYTES + 1, 0 }, { UINT64_MAX, 3 },
+		{ 0, TIMED_LENGTH_BYTES + 1 }, { UINT64_MAX, SIZE_MAX },
+	};
+	struct ends last = { TIMED_LENGTH_BYTES - 3, 3 };
+
+	items_must(*state, end_write_run, &last);
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		struct ends e = beyond[i];
+
+		assert_int_equal(items_try(*state, "0", end_write_run, &e), STATUS_VALUE_TOO_LARGE);
+		if (e.len > TIMED_LENGTH_BYTES)
+			assert_int_equal(items_try(*state, "0", end_set_run, &e),
+					 STATUS_VALUE_TOO_LARGE);
+	}
+	items_must(*state, end_get_run, NULL);
+}
+
 int
 main(void)
 {
@@ -484,6 +549,7 @@ main(void)
 		WITH_STORE(a_share_of_the_members_is_drawn),
 		WITH_STORE(an_item_lapses_with_the_moment_of_its_expiry),
 		WITH_STORE(an_element_has_as_many_bytes_as_it_may),
+		WITH_STORE(a_value_ends_where_values_may_end),
 	};
 
 	return cmocka_run_group_tests_name("item limits", tests, NULL, NULL);
