@@ -410,7 +410,30 @@ alter_table(struct probe *p, struct timed *t)
 		t, &(struct table_alteration){ .properties = properties, .property_count = 1 });
 }
 
+static enum status
+create_table(struct probe *p, struct timed *t)
+{
+	const struct table_schema schema = { .columns = hits_columns,
+					     .column_count = COUNT(hits_columns) };
+
+	return table_create(t->tx, STR("ks.new"), &schema, 0, &p->err);
+}
+
+static enum status
+read_needs(struct probe *p, struct timed *t)
+{
+	struct table_needs needs;
+
+	TRY(table_needs_read(t->tx, t->db, p->arena, &needs, &p->err));
+	buf_append_str(&p->said, needs.keyspace.name);
+	for (size_t i = 0; i < needs.type_count; i++)
+		buf_append_str(&p->said, needs.types[i].name);
+	return STATUS_OK;
+}
+
 IN(PLAIN, plain, alter_keyspace)
+IN(PLAIN, plain, create_table)
+IN(PLAIN, plain, read_needs)
 IN(PLAIN, plain, alter_table)
 IN(PLAIN, plain, list_keyspaces)
 IN(PLAIN, plain, list_types)
@@ -426,6 +449,10 @@ IN(HITS, hits, scan_all)
 static const struct probe_op reading[] = {
 	{ "list keyspaces", list_keyspaces_in_plain, "ok, conflicts 0 0+0; 1: C/CNCOCOC 2: O/O" },
 	{ "alter a keyspace", alter_keyspace_in_plain, "ok, conflicts 1 0+0; 1: C/CNCICIC" },
+	{ "create a table", create_table_in_plain,
+	  "ok, conflicts 6 0+0; 1: O/O 2: C/CN 3: C/CNCNCOCOCOC" },
+	{ "read what a table needs", read_needs_in_plain,
+	  "ok, conflicts 1 0+0; 1: C/CNCOCOC 2: O/O 3: C/CNCOCOC" },
 	{ "alter a table", alter_table_in_plain,
 	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCICICICICICICIC" },
 	{ "list types", list_types_in_plain, "ok, conflicts 0 0+0; 1: O/O 2: C/CNCOCOC" },
