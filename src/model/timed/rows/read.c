@@ -10,8 +10,7 @@ struct row_read {
 	struct arena *arena;
 	struct timed_row row;
 	size_t cap;
-	bool any;  /* a pair has been read, whose key has the row's components */
-	bool gone; /* the row's own cell has expired, and with it all that is below */
+	bool any; /* a pair has been read, whose key has the row's components */
 };
 
 /* True if the rows of this database are tables', whose columns outlive the row's own cell. */
@@ -28,10 +27,8 @@ row_take_own(struct row_read *r, const struct timed_cell *cell)
 	assert(!r->row.leaf_count);
 	if (cell->type == TIMED_LEAF)
 		return STATUS_CORRUPT;
-	if (timed_has_expired(r->t, cell)) {
-		r->gone = !is_table(r->t);
+	if (timed_has_expired(r->t, cell))
 		return STATUS_OK;
-	}
 	r->row.type = cell->type;
 	r->row.write_us = cell->write_us;
 	r->row.expires_ms = timed_cell_expires_ms(r->t->db, cell);
@@ -81,12 +78,13 @@ row_take_pair(struct row_read *r, const struct kv_pair *pair)
 
 /*
  * True if the row is there: it was inserted, or something in it has a value. A row that is a
- * collection is there only with a cell of its own: without it, its members do not count.
+ * collection is there only with a cell of its own that has not expired: without it, its members do
+ * not count.
  */
 static bool
 row_is_there(const struct row_read *r)
 {
-	if (r->gone || !r->any)
+	if (!r->any)
 		return false;
 	return r->row.type != TIMED_LEAF || (is_table(r->t) && r->row.leaf_count > 0);
 }
