@@ -288,6 +288,32 @@ mistakes_have_mongodbs_codes(void **state)
 	}
 }
 
+static void
+a_locale_has_no_longer_name_than_there_is_room_for(void **state)
+{
+	static const size_t lengths[] = { MQL_COLLATION_LOCALE_BYTES,
+					  MQL_COLLATION_LOCALE_BYTES + 1, 64 * 1024 };
+
+	for (size_t i = 0; i < CASES(lengths); i++) {
+		struct arena_mark mark = arena_mark(*state);
+		char *name = arena_bytes(*state, lengths[i] + 1);
+		struct mql q = case_mql(*state);
+		struct mql_collation *c;
+
+		memset(name, 'x', lengths[i]);
+		name[lengths[i]] = '\0';
+		assert_int_equal(
+			mql_collation_new(
+				&q,
+				case_bson(*state,
+					  arena_printf(*state, "{'locale':'%s'}", name).ptr),
+				&c),
+			STATUS_INVALID);
+		assert_int_equal(q.code, MQL_BAD_VALUE);
+		arena_reset(*state, mark);
+	}
+}
+
 int
 main(void)
 {
@@ -304,6 +330,8 @@ main(void)
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(filters_find_by_a_collation, case_setup,
 						case_teardown),
+		cmocka_unit_test_setup_teardown(a_locale_has_no_longer_name_than_there_is_room_for,
+						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(mistakes_have_mongodbs_codes, case_setup,
 						case_teardown),
 	};

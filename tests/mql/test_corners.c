@@ -56,6 +56,29 @@ expressions_at_the_ends_of_their_types(void **state)
 		{ "{'$dateDiff':{'startDate':{'$date':{'$numberLong':'-9223372036854775807'}},"
 		  "'endDate':{'$date':0},'unit':'millisecond'}}",
 		  "{}", "{'$numberLong':'9223372036854775807'}", 0 },
+		/* The years that texts have. */
+		{ "{'$toString':{'$date':{'$numberLong':'253402300799999'}}}", "{}",
+		  "'9999-12-31T23:59:59.999Z'", 0 },
+		{ "{'$toString':{'$date':{'$numberLong':'253402300800000'}}}", "{}", NULL, 18537 },
+		{ "{'$toString':{'$date':{'$numberLong':'-62167219200000'}}}", "{}",
+		  "'0000-01-01T00:00:00.000Z'", 0 },
+		{ "{'$toString':{'$date':{'$numberLong':'-62167219200001'}}}", "{}", NULL, 18537 },
+		{ "{'$dateToString':{'date':{'$date':{'$numberLong':'253402300799999'}},'format':"
+		  "'%Y %G'}}",
+		  "{}", "'9999 9999'", 0 },
+		{ "{'$dateToString':{'date':{'$date':{'$numberLong':'253402300800000'}},'format':"
+		  "'%Y'}}",
+		  "{}", NULL, 18537 },
+		{ "{'$dateToString':{'date':{'$date':{'$numberLong':'253402300800000'}},'format':"
+		  "'%G'}}",
+		  "{}", NULL, 18537 },
+		{ "{'$dateToString':{'date':{'$date':{'$numberLong':'-62167219200001'}},'format':"
+		  "'%G'}}",
+		  "{}", NULL, 18537 },
+		{ "{'$dateToString':{'date':{'$date':{'$numberLong':'253402300800000'}},'format':"
+		  "'%m'}}",
+		  "{}", "'01'", 0 },
+		{ "'$a\\u0000b'", "{}", NULL, 16419 },
 		/* Offsets lead beyond the ends, where dates stay as they are. */
 		{ "{'$hour':{'date':{'$date':{'$numberLong':'9223372036854775807'}},"
 		  "'timezone':'+01:00'}}",
@@ -338,6 +361,47 @@ long_patterns_mean_the_same_as_short_ones(void **state)
 				fail_msg("%s behind %zu letters", cases[i].pattern, len);
 			arena_reset(*state, mark);
 		}
+	}
+}
+
+/* Groups that repeat what may be taken in two ways: too many ways to look at. */
+static void
+a_match_that_takes_too_many_steps_fails(void **state)
+{
+	struct mql q = case_mql(*state);
+	struct mql_regex *regex;
+	bool matches;
+
+	assert_int_equal(mql_regex_compile(&q, STR("(a|aa)+$"), STR(""), &regex), STATUS_OK);
+	assert_int_equal(
+		mql_regex_match(regex, &q, lettered(*state, "aab", 9, "aa"), 0, &matches, NULL),
+		STATUS_OK);
+	assert_true(matches);
+	assert_int_equal(mql_regex_match(regex, &q,
+					 STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"),
+					 0, &matches, NULL),
+			 STATUS_INVALID);
+	assert_int_equal(q.code, 51156);
+}
+
+/* More zones than calendars are kept, and all of them once more. */
+static void
+zones_are_opened_again(void **state)
+{
+	for (int i = 0; i < 2 * (14 + 1 + 12); i++) {
+		int west = i % (14 + 1 + 12) - 14;
+		struct mql q = case_mql(*state);
+		struct bson_value v;
+
+		assert_int_equal(case_run(&q,
+					  arena_printf(*state,
+						       "{'$hour':{'date':{'$date':0},'timezone':"
+						       "'Etc/GMT%+d'}}",
+						       west)
+						  .ptr,
+					  "{}", &v),
+				 STATUS_OK);
+		assert_int_equal(bson_integer(&v), (24 - west) % 24);
 	}
 }
 
@@ -628,6 +692,8 @@ main(void)
 		TEST(patterns_have_options_and_a_length),
 		TEST(the_longest_patterns_of_plain_characters_match),
 		TEST(long_patterns_mean_the_same_as_short_ones),
+		TEST(a_match_that_takes_too_many_steps_fails),
+		TEST(zones_are_opened_again),
 		TEST(paths_and_sorts_have_their_limits),
 		TEST(stages_at_the_ends_of_their_types),
 		TEST(names_of_stages_are_checked_by_themselves),

@@ -454,6 +454,7 @@ expressions_are_conditions(void **state)
 	} mistakes[] = {
 		{ "{'$expr':{'$nothing':1}}", 168 },
 		{ "{'a':{'$elemMatch':{'$expr':1}}}", 2 },
+		{ "{'a':{'$elemMatch':{'b':1,'$expr':1}}}", 2 },
 		{ "{'$sampleRate':2}", 2 },
 		{ "{'$sampleRate':'x'}", 2 },
 		{ "{'$alwaysTrue':2}", 9 },

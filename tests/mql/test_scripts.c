@@ -1,7 +1,8 @@
 /*
  * Functions in JavaScript, which a stand-in answers instead of running them: $function and
  * $accumulator add their numbers, and $where lets a document through whose `a` is more than 1. An
- * argument "throw" is a function that throws, and "loop", "die" and "lost" make a whole run fail.
+ * argument "throw" is a function that throws, "garbage" one whose result is no value, and "loop",
+ * "die" and "lost" make a whole run fail.
  */
 #include "bson/tagged.h"
 #include "mql/expr/script.h"
@@ -79,6 +80,8 @@ answer_one(struct mql *q, const struct mql_script *script, struct str ask,
 	} else if (str_eq(word, STR("loop")) || str_eq(word, STR("die"))) {
 		q->code = str_eq(word, STR("loop")) ? MQL_SCRIPT_INTERRUPTED : MQL_SCRIPT_FAILED;
 		status = err_set(q->err, STATUS_INVALID, "ended: %.*s", STR_ARG(word));
+	} else if (str_eq(word, STR("garbage"))) {
+		ret->text = STR("{");
 	} else if (str_eq(word, STR("lost"))) {
 		status = err_set(q->err, STATUS_IO, "the engine is gone");
 	} else if (!ret->text.ptr) {
@@ -293,6 +296,7 @@ a_document_whose_call_fails_ends_the_pipeline_behind_those_before(void **state)
 		size_t asks; /* of one document, of four, of nine together; then of single ones */
 	} cases[] = {
 		{ "'throw'", MQL_SCRIPT_FAILED, 1 + 4 + 9 },
+		{ "'garbage'", MQL_SCRIPT_FAILED, 1 + 4 + 9 },
 		{ "'loop'", MQL_SCRIPT_INTERRUPTED, 1 + 4 + 9 + 6 },
 		{ "'die'", MQL_SCRIPT_FAILED, 1 + 4 + 9 + 6 },
 	};
@@ -305,6 +309,37 @@ a_document_whose_call_fails_ends_the_pipeline_behind_those_before(void **state)
 				cases[i].code);
 		assert_int_equal(e.asks, cases[i].asks);
 	}
+}
+
+/* So does one that a stage before fails with. */
+static void
+a_document_that_cannot_be_made_ends_the_pipeline_behind_those_before(void **state)
+{
+	struct engine e = engine_new();
+
+	assert_pipeline(
+		*state, &e,
+		arena_printf(*state, "{'$set':{'a':{'$add':['$a',0]}}},%s", ADD("['$a']")).ptr,
+		documents_with(*state, 14, 10, "'x'"), added(*state, 10), MQL_TYPE_MISMATCH);
+}
+
+/* Each document calls one of them. */
+static void
+two_functions_of_a_batch_are_told_apart(void **state)
+{
+	static const char stage[] = "{'$set':{'s':{'$cond':['$b',{'$function':{'body':'f','args':"
+				    "['$a'],'lang':'js'}},{'$function':{'body':'g','args':['$a',"
+				    "100],'lang':'js'}}]}}}";
+	struct engine e = engine_new();
+
+	assert_pipeline(*state, &e, stage,
+			"{'a':1,'b':true},{'a':2,'b':false},{'a':3,'b':true},{'a':4,'b':true},"
+			"{'a':5,'b':false}",
+			"{'a':1,'b':true,'s':1.0},{'a':2,'b':false,'s':102.0},"
+			"{'a':3,'b':true,'s':3.0},{'a':4,'b':true,'s':4.0},"
+			"{'a':5,'b':false,'s':105.0}",
+			0);
+	assert_int_equal(e.asks, 5);
 }
 
 /* What is no document's failure is told at once. */
@@ -506,6 +541,8 @@ main(void)
 		T(calls_wait_for_each_other),
 		T(a_document_with_many_calls_makes_the_last_ones_alone),
 		T(a_document_whose_call_fails_ends_the_pipeline_behind_those_before),
+		T(a_document_that_cannot_be_made_ends_the_pipeline_behind_those_before),
+		T(two_functions_of_a_batch_are_told_apart),
 		T(an_engine_that_is_gone_is_not_asked_again),
 		T(groups_call_functions_for_their_ids_and_values),
 		T(full_memory_is_a_limit),

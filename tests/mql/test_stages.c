@@ -719,6 +719,94 @@ a_run_without_the_memory_for_one_stage_is_none(void **state)
 	}
 }
 
+/* A store that counts what it is given to write. */
+struct counting {
+	struct mql_store store;
+	size_t calls;
+	size_t documents;
+	struct str collection;
+};
+
+static enum status
+counting_write(const struct mql_store *store, struct mql *q, const struct mql_write *w,
+	       struct mql_source *from)
+{
+	struct counting *c = (struct counting *)(void *)(uintptr_t)store;
+	enum status status;
+	struct str doc;
+
+	(void)q;
+	c->calls++;
+	c->collection = w->collection;
+	while ((status = from->next(from, &doc)) == STATUS_OK)
+		c->documents++;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Runs a pipeline until it ends, and asks once more. `c` NULL: there is no store. */
+static enum status
+run_writing(struct mql *q, const char *pipeline, struct counting *c)
+{
+	const struct mql_run_options options = { .store = c ? &c->store : NULL };
+	const struct mql_pipeline_options compile = { .scope = NULL };
+	struct source source = { .source = { source_next, source_close } };
+	struct bson_value stages, docs;
+	struct mql_pipeline *p;
+	struct mql_run *run;
+	enum status status;
+	struct str doc;
+
+	assert_true(bson_find(case_bson(q->arena, pipeline), STR("p"), &stages));
+	assert_true(
+		bson_find(case_bson(q->arena, "{'d':[{'a':1},{'a':2},{'a':3}]}"), STR("d"), &docs));
+	bson_iter_begin(&source.iter, bson_text(&docs));
+	assert_int_equal(mql_pipeline_compile(q, bson_text(&stages), &compile, &p), STATUS_OK);
+	assert_int_equal(mql_run_new(p, q, &options, &source.source, &run), STATUS_OK);
+	status = mql_run_next(run, q, &doc);
+	if (status == STATUS_NOT_FOUND)
+		assert_int_equal(mql_run_next(run, q, &doc), STATUS_NOT_FOUND);
+	mql_run_free(run);
+	return status;
+}
+
+static void
+what_a_pipeline_makes_is_written_once(void **state)
+{
+	static const char *const pipelines[] = {
+		"{'p':[{'$match':{'a':{'$gt':1}}},{'$out':'x'}]}",
+		"{'p':[{'$match':{'a':{'$gt':1}}},{'$merge':'x'}]}",
+	};
+
+	for (size_t i = 0; i < CASES(pipelines); i++) {
+		struct counting c = { .store = { .write = counting_write } };
+		struct mql q = case_mql(*state);
+
+		assert_int_equal(run_writing(&q, pipelines[i], &c), STATUS_NOT_FOUND);
+		assert_int_equal(c.calls, 1);
+		assert_int_equal(c.documents, 2);
+		assert_true(str_eq(c.collection, STR("x")));
+	}
+}
+
+static void
+stages_of_other_collections_need_a_store(void **state)
+{
+	static const char *const pipelines[] = {
+		"{'p':[{'$out':'x'}]}",
+		"{'p':[{'$merge':'x'}]}",
+		"{'p':[{'$lookup':{'from':'x','localField':'a','foreignField':'b','as':'c'}}]}",
+		"{'p':[{'$unionWith':'x'},{'$match':{'a':4}}]}",
+	};
+
+	for (size_t i = 0; i < CASES(pipelines); i++) {
+		struct mql q = case_mql(*state);
+
+		if (run_writing(&q, pipelines[i], NULL) != STATUS_INVALID ||
+		    q.code != MQL_BAD_VALUE)
+			fail_msg("%s: %d %s", pipelines[i], q.code, case_err.text);
+	}
+}
+
 int
 main(void)
 {
@@ -754,6 +842,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_pipeline_updates_a_document, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(accumulators_with_little_memory_lose_no_document,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(what_a_pipeline_makes_is_written_once, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(stages_of_other_collections_need_a_store,
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(a_run_without_the_memory_for_one_stage_is_none,
 						case_setup, case_teardown),
