@@ -38,7 +38,7 @@ read_pattern(struct mql *q, const char *name, const struct bson_value *v, struct
 static enum status
 keep_flags(struct mql *q, struct str flags, struct str *ret)
 {
-	char *kept = arena_bytes(q->arena, flags.len + 1);
+	char *kept = arena_bytes(q->arena, flags.len);
 	size_t len = 0;
 
 	if (!kept)

@@ -331,7 +331,7 @@ bucket_option(struct mql_stages *c, struct bucket_stage *s, const struct bson_el
 static enum status
 bucket_output(struct mql_stages *c, struct bucket_stage *s, struct str output)
 {
-	size_t most = bson_count(output) + 1;
+	size_t most = bson_count(output);
 	struct bson_element e;
 	struct bson_iter i;
 
