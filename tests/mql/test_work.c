@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "loop/step.h"
+#include "mql/expr/text.h"
 #include "mql/finder.h"
 #include "mql/match/match.h"
 #include "mql/stage/accum.h"
@@ -382,17 +383,17 @@ repeated(struct arena *arena, size_t count, const char *end)
 	return str_of(text, count + strlen(end));
 }
 
-static int64_t
-expr_steps(struct arena *arena, const char *expression, struct str a, struct str b, int64_t *ret)
+/* What an expression makes of a document with two texts. */
+static enum status
+expr_on_texts(struct mql *q, const char *expression, struct str a, struct str b,
+	      struct bson_value *ret)
 {
-	const struct bson_value v = case_value(arena, expression);
+	const struct bson_value v = case_value(q->arena, expression);
 	struct buf out = BUF_INIT(WORK_BYTES);
-	struct mql q = case_mql(arena);
 	struct bson_builder builder;
 	struct mql_env env = { 0 };
-	struct bson_value value;
+	enum status status;
 	struct mql_expr *e;
-	int64_t before;
 
 	bson_builder_init(&builder, &out);
 	bson_begin(&builder);
@@ -400,12 +401,23 @@ expr_steps(struct arena *arena, const char *expression, struct str a, struct str
 	bson_put_string(&builder, STR("b"), b);
 	bson_end(&builder);
 	env.root = buf_str(&out);
+	assert_int_equal(mql_expr_compile(q, &v, NULL, &e), STATUS_OK);
+	status = mql_expr_run(e, q, &env, ret);
+	buf_release(&out);
+	return status;
+}
+
+static int64_t
+expr_steps(struct arena *arena, const char *expression, struct str a, struct str b, int64_t *ret)
+{
+	struct mql q = case_mql(arena);
+	struct bson_value value;
+	int64_t before;
+
 	step_pause(1);
 	before = step_credit;
-	assert_int_equal(mql_expr_compile(&q, &v, NULL, &e), STATUS_OK);
-	assert_int_equal(mql_expr_run(e, &q, &env, &value), STATUS_OK);
+	assert_int_equal(expr_on_texts(&q, expression, a, b, &value), STATUS_OK);
 	assert_true(bson_to_int64(&value, ret));
-	buf_release(&out);
 	return before - step_credit;
 }
 
@@ -745,6 +757,37 @@ many_characters_are_trimmed_in_steps_of_the_text(void **state)
 	assert_true(steps[1] < 3 * steps[0]);
 }
 
+/* A text of as many bytes as there may be, and of one more. */
+static void
+values_have_an_end(void **state)
+{
+	static const struct {
+		const char *expression;
+		size_t bytes; /* of both texts */
+		int code;
+	} cases[] = {
+		{ "{'$strLenBytes':{'$concat':['$a','$b']}}", MQL_STRING_BYTES - 1, 16493 },
+		{ "{'$strLenBytes':{'$toUpper':'$b'}}", 2 * (MQL_STRING_BYTES - 1), 16493 },
+		{ "{'$size':[['$a','$b']]}", BSON_MOST_BYTES - 5 - 2 * 8, MQL_TOO_LARGE },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		for (size_t more = 0; more < 2; more++) {
+			struct arena_mark mark = arena_mark(*state);
+			struct str a = repeated(*state, cases[i].bytes / 2, "");
+			struct str b = repeated(*state, cases[i].bytes + more - a.len, "");
+			struct mql q = case_mql(*state);
+			struct bson_value v;
+			enum status status = expr_on_texts(&q, cases[i].expression, a, b, &v);
+
+			if (q.code != (more ? cases[i].code : 0) || (status == STATUS_OK) != !more)
+				fail_msg("%s of %zu bytes: %s %d", cases[i].expression,
+					 a.len + b.len, status_name(status), q.code);
+			arena_reset(*state, mark);
+		}
+	}
+}
+
 static int64_t
 sort_steps(struct arena *arena, const char *stages, int count)
 {
@@ -808,6 +851,7 @@ main(void)
 		WORK_TEST(a_long_text_is_found_in_a_longer_one),
 		WORK_TEST(all_matches_of_a_pattern_are_found_in_steps_of_the_text),
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),
+		WORK_TEST(values_have_an_end),
 		WORK_TEST(documents_are_sorted_in_the_same_steps_with_the_largest_limit),
 	};
 
