@@ -363,6 +363,44 @@ a_record_of_the_past_that_cannot_be_one_is_found(void **state)
 	assert_int_equal(count, 1);
 }
 
+static void
+count_any(const struct catalog_finding *finding, void *arg)
+{
+	(void)finding;
+	++*(unsigned *)arg;
+}
+
+static enum status
+check_any_body(struct kv_tx *tx, void *arg)
+{
+	const struct catalog_verify_options options = { .found = count_any, .arg = arg };
+	struct catalog_verify_sum sum;
+
+	*(unsigned *)arg = 0;
+	return catalog_verify_store(tx, &options, &sum, NULL);
+}
+
+/* A horizon, before which nothing is known of what has a key in that subspace. */
+struct horizon {
+	uint64_t space;
+	unsigned parts; /* of the key there */
+};
+
+static enum status
+horizon_run(struct timed *t, struct arena *arena, void *arg)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(KV_LIMIT_KEY_BYTES);
+	const struct horizon *h = arg;
+
+	(void)arena;
+	timed_versions_key(t->db, 0, TIMED_VERSION_HORIZON, &key);
+	tuple_put_u64(&key, h->space);
+	for (unsigned i = 0; i < h->parts; i++)
+		tuple_put_bytes(&key, STR("x"));
+	TRY(buf_status(&key));
+	return kv_set(t->tx, buf_str(&key), STR("\1\0\0\0\0\0\0\0"));
+}
+
 static enum status
 write_run(struct timed *t, struct arena *arena, void *arg)
 {
@@ -371,6 +409,43 @@ write_run(struct timed *t, struct arena *arena, void *arg)
 	(void)arg;
 	TRY(timed_item_open(t, STR("x"), arena, &item));
 	return timed_value_set(&item, STR("v"), (struct timed_expiry){ 0 });
+}
+
+static void
+horizons_are_of_headers_and_of_bodies(void **state)
+{
+	static const struct {
+		struct horizon horizon;
+		bool fine;
+	} cases[] = {
+		{ { TIMED_SPACE_ROWS, 2 }, true },
+		{ { TIMED_SPACE_BODY, 1 }, true },
+		{ { TIMED_SPACE_ROWS, 1 }, false },
+		{ { TIMED_SPACE_BODY, 2 }, false },
+		{ { TIMED_SPACE_ROWS, 3 }, false },
+		{ { TIMED_SPACE_BODY, 0 }, false },
+		{ { SPACE_HELD, 1 }, false },
+		{ { SPACE_UNDO, 1 }, false },
+		{ { 99, 1 }, false },
+	};
+	struct items *f = *state;
+	unsigned count;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct horizon h = cases[i].horizon;
+
+		history_set(f, (struct timed_history_bounds){ .seconds = WINDOW_SECONDS,
+							      .versions = 3 });
+		items_must(f, write_run, NULL);
+		items_must(f, horizon_run, &h);
+		assert_int_equal(kv_run_read(f->store, check_any_body, &count, NULL), STATUS_OK);
+		if (!count != cases[i].fine)
+			fail_msg("a key of %u parts in %llu: %u", h.parts,
+				 (unsigned long long)h.space, count);
+		history_set(f, (struct timed_history_bounds){ 0 });
+		items_sweep(f);
+		items_verify(f);
+	}
 }
 
 /* A value in chunks, which leaves a body when it is overwritten. */
@@ -739,6 +814,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_record_of_the_past_that_cannot_be_one_is_found),
+		WITH_STORE(horizons_are_of_headers_and_of_bodies),
 		WITH_STORE(bytes_that_the_records_do_not_have_are_found),
 		WITH_STORE(what_was_is_read_as_it_was),
 		WITH_STORE(what_is_within_the_bytes_is_read_as_it_was),
