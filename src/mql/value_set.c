@@ -234,7 +234,7 @@ enum status
 mql_value_set_copy(struct mql *q, const struct mql_value_set *s, struct mql_value_set *ret)
 {
 	size_t bytes = s->count * sizeof(*s->places);
-	const void **places = arena_alloc(q->arena, bytes + 1);
+	const void **places = arena_alloc(q->arena, bytes);
 
 	if (!places)
 		return mql_full(q);

@@ -603,6 +603,8 @@ options_of_windows_are_checked_one_by_one(void **state)
 		{ WINDOWS("{'$derivative':{'input':'$s'},'window':{'documents':[-1,0]}}"), 5624902,
 		  NULL },
 		{ WINDOWS("{'$sum':1,'window':{'range':[0,1],'unit':'day'}}"), 5429513, NULL },
+		{ WINDOWS("{'$sum':1,'window':{'range':[0,1],'unit':'millisecond'}}"), 5429513,
+		  NULL },
 		{ "{'$set':{'a':'x'}}," WINDOWS("{'$integral':{'input':'$s'}}"), 5624901,
 		  "to be numeric" },
 		{ "{'$set':{'a':{'$cond':[{'$eq':['$a',1]},1,'x']}}}," WINDOWS(
