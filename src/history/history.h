@@ -99,6 +99,12 @@ struct history {
 	uint64_t moment_us; /* of the transaction that writes; or that is read */
 };
 
+/*
+ * Returns the largest number of a bucket that has records, also of a history that has ended and is
+ * not cleared yet; 0: none has.
+ */
+MUST_USE enum status history_newest_bucket(const struct history *h, uint64_t *ret);
+
 /* ---- Writing (record.c): each is called before the change ---- */
 
 /* Records a key that the caller then sets or clears. Reads it, unless it is recorded already. */

@@ -2,8 +2,7 @@
 #include <assert.h>
 
 #include "catalog/format.h"
-#include "history/history.h"
-#include "kv/tuple.h"
+#include "history/history_int.h"
 
 enum {
 	STATE_FORMAT_PLAIN = 1, /* buckets alone, as many as a bound by seconds makes */
@@ -105,4 +104,32 @@ history_oldest_us(const struct history_state *state)
 {
 	assert(state->count);
 	return state->buckets[0].start_us;
+}
+
+enum status
+history_newest_bucket(const struct history *h, uint64_t *ret)
+{
+	const struct kv_range_options options = { .limit = 1,
+						  .mode = KV_SNAPSHOT,
+						  .reverse = true };
+	AUTO(buf_release) struct buf begin = BUF_INIT(HISTORY_KEY_BYTES);
+	AUTO(buf_release) struct buf end = BUF_INIT(HISTORY_KEY_BYTES);
+	struct tuple_reader r;
+	struct kv_range range;
+	struct kv_future *f;
+
+	*ret = 0;
+	buf_append_str(&begin, h->prefix);
+	tuple_put_u64(&begin, h->space);
+	buf_append_buf(&end, &begin);
+	buf_append_byte(&end, HISTORY_KEY_LAST);
+	TRY(buf_status(&begin));
+	TRY(buf_status(&end));
+	f = kv_get_range(h->tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(f));
+	range = kv_future_range(f);
+	if (range.count == 0)
+		return STATUS_OK;
+	r = tuple_reader(str_skip(range.pairs[0].key, begin.len));
+	return tuple_next_u64(&r, ret);
 }

@@ -214,6 +214,7 @@ enum status
 timed_history_set(struct timed *t, struct timed_history_bounds bounds)
 {
 	const struct history h = timed_history_of(t);
+	uint64_t first;
 
 	TRY(bounds_check(t, bounds));
 	TRY(timed_write_begin(t));
@@ -222,9 +223,16 @@ timed_history_set(struct timed *t, struct timed_history_bounds bounds)
 		return history_end(t);
 	if (t->has_history)
 		return history_bound(t, &bounds);
-	/* Greater than the number of every bucket of an earlier history. */
+	/*
+	 * Greater than the number of every bucket of an earlier history: of what is swept by the
+	 * clock, which buckets that filled quickly may have overtaken, and of what is there yet.
+	 */
+	TRY(history_newest_bucket(&h, &first));
+	first++;
+	if (first < t->now_us >> HISTORY_NUMBER_SHIFT)
+		first = t->now_us >> HISTORY_NUMBER_SHIFT;
 	t->state = (struct history_state){
-		.buckets = { { .number = t->now_us >> HISTORY_NUMBER_SHIFT } },
+		.buckets = { { .number = first } },
 		.count = 1,
 		.counts = { bounds.bytes > 0 },
 		.most_bytes = bounds.bytes,

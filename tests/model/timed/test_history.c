@@ -411,6 +411,31 @@ write_run(struct timed *t, struct arena *arena, void *arg)
 	return timed_value_set(&item, STR("v"), (struct timed_expiry){ 0 });
 }
 
+/* Without a sweep in between, and nearly at once: what is left of the first is none of the second. */
+static void
+a_history_that_begins_again_has_nothing_of_the_one_before(void **state)
+{
+	struct items *f = *state;
+	unsigned count;
+
+	for (uint64_t versions = 0; versions <= 3; versions += 3) {
+		const struct timed_history_bounds bounds = { .seconds = WINDOW_SECONDS,
+							     .versions = versions };
+
+		for (unsigned again = 0; again < 4; again++) {
+			history_set(f, bounds);
+			for (unsigned i = 0; i < 3; i++)
+				items_must(f, write_run, NULL);
+			assert_int_equal(kv_run_read(f->store, check_any_body, &count, NULL),
+					 STATUS_OK);
+			assert_int_equal(count, 0);
+			history_set(f, (struct timed_history_bounds){ 0 });
+		}
+		items_sweep(f);
+		items_verify(f);
+	}
+}
+
 static void
 horizons_are_of_headers_and_of_bodies(void **state)
 {
@@ -814,6 +839,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, items_setup, items_teardown)
 		WITH_STORE(a_record_of_the_past_that_cannot_be_one_is_found),
+		WITH_STORE(a_history_that_begins_again_has_nothing_of_the_one_before),
 		WITH_STORE(horizons_are_of_headers_and_of_bodies),
 		WITH_STORE(bytes_that_the_records_do_not_have_are_found),
 		WITH_STORE(what_was_is_read_as_it_was),
