@@ -1,18 +1,13 @@
 /*
  * Views at their edges: rows that are as long as a limit and one byte longer, documents that lack
- * all of their rows, what is stored and is damaged, groups that begin in each other's transactions,
- * and updates that nobody waits for any longer.
+ * all of their rows, what is stored and is damaged, and groups that begin in each other's
+ * transactions.
  */
 #include "views_world.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
 #include "index/versions.h"
 #include "index/view/build.h"
 #include "index/view/keys.h"
@@ -25,7 +20,7 @@ enum {
 	REFUSALS = VIEW_REFUSALS_SHOWN + 3,
 	LACKING = 5,
 	MANY_ROWS = 300,
-	PATIENCE_MS = 60000,
+	TOO_OLD = 15, /* attempts: half of the documents each time, down to one */
 	LARGE_DOCS = 9,
 	LARGE_BYTES = VIEW_STEP_BYTES / 5, /* of a row: few of them are a step */
 	CLEARED_ROWS = 6000,               /* more than one transaction clears */
@@ -639,6 +634,58 @@ begin_beside(struct world *w, bool same)
 	return record.group.number;
 }
 
+/* ---- Batches that take too long ---- */
+
+static struct {
+	const struct view_documents *documents;
+	size_t most[TOO_OLD]; /* documents that each attempt has asked for */
+	size_t count;
+} reading;
+
+static enum status
+changes_too_old(struct kv_tx *tx, const struct catalog_db *db, const struct view_docs_want *want,
+		struct arena *arena, struct view_docs *ret, struct err *err)
+{
+	if (reading.count == TOO_OLD)
+		return reading.documents->changes(tx, db, want, arena, ret, err);
+	reading.most[reading.count++] = want->most;
+	return STATUS_TX_TOO_OLD;
+}
+
+/* Each attempt asks for half as many documents as the one before, and for one at least. */
+static void
+a_batch_that_takes_too_long_is_halved_down_to_one_document(void **state)
+{
+	static struct view_documents hooked;
+	struct world *w = world_new(*state);
+	const struct view_build build = build_of(w, &views_functions);
+	const struct catalog_seq beginning_seq = { 0 };
+	struct view_batch *batch;
+	struct err err = { 0 };
+	size_t most = VIEW_BATCH_DOCS;
+
+	doc_put(w, &w->docs[0]);
+	doc_put(w, &w->docs[1]);
+	reading.documents = view_documents_of(w->f->db);
+	reading.count = 0;
+	hooked = *reading.documents;
+	hooked.changes = changes_too_old;
+	view_documents_register(&hooked);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, 1, &beginning_seq, &beginning_seq, batch, &err),
+			 STATUS_OK);
+	view_documents_register(reading.documents);
+	assert_int_equal(reading.count, TOO_OLD);
+	for (size_t i = 0; i < TOO_OLD; i++) {
+		assert_int_equal(reading.most[i], most);
+		most = most > 1 ? most / 2 : 1;
+	}
+	assert_int_equal(batch->count, 1);
+	assert_true(batch->more);
+	view_batch_free(batch);
+	world_free(w);
+}
+
 static void
 groups_that_meet_have_numbers_of_their_own(void **state)
 {
@@ -654,215 +701,6 @@ two_that_begin_one_group_have_one(void **state)
 	struct world *w = world_new(*state);
 
 	assert_int_equal(begin_beside(w, true), beginning.number);
-	world_free(w);
-}
-
-/* ---- Waiting ---- */
-
-static atomic_bool held; /* maps wait */
-
-static enum status
-map_when_let_go(void *arg, const struct view_design *design, const struct str *docs, size_t count,
-		struct arena *arena, struct view_sink *sink, size_t *ret_done,
-		struct view_error *ret_error, struct err *err)
-{
-	uint64_t end = clock_after_ms(PATIENCE_MS);
-
-	while (atomic_load(&held) && clock_mono_ns() < end)
-		(void)usleep(1000);
-	return views_functions.map(arg, design, docs, count, arena, sink, ret_done, ret_error, err);
-}
-
-static enum status
-update_by(struct world *w, const struct view_functions *functions, uint64_t deadline_ns,
-	  struct event *stop, struct view_error *ret_error)
-{
-	struct view_target target = target_of(w);
-	struct catalog_seq least = newest(w);
-	struct err err = { 0 };
-
-	target.functions = functions;
-	return view_update(w->engine, &target, &least, deadline_ns, stop, w->f->arena, ret_error,
-			   &err);
-}
-
-static void
-a_request_waits_until_its_deadline_or_its_end(void **state)
-{
-	const struct view_functions holding = { .map = map_when_let_go,
-						.reduce = views_functions.reduce };
-	struct world *w = world_new(*state);
-	struct view_progress list[2];
-	struct view_activity activity;
-	struct view_error error;
-	struct event stop;
-	struct arena *little;
-
-	event_init(&stop);
-	doc_put(w, &w->docs[0]);
-	assert_int_equal(view_progress_list(w->engine, 2, w->f->arena, list), 0);
-	atomic_store(&held, true);
-	assert_int_equal(update_by(w, &holding, clock_after_ms(20), NULL, &error), STATUS_TIMEOUT);
-	assert_int_equal(update_by(w, &holding, clock_after_ms(20), &stop, &error), STATUS_TIMEOUT);
-	event_set(&stop);
-	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, &stop, &error), STATUS_CANCELLED);
-	/* The update goes on, and nobody waits. */
-	view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
-	assert_true(activity.updating);
-	assert_int_equal(activity.waiting, 0);
-	assert_int_equal(view_progress_list(w->engine, 0, w->f->arena, list), 0);
-	assert_int_equal(view_progress_list(w->engine, 2, w->f->arena, list), 1);
-	assert_true(str_eq(list[0].db_name, w->f->db->name));
-	assert_true(str_eq(list[0].design, STR("_design/x")));
-	assert_true(list[0].started_ms > 0 && list[0].updated_ms >= list[0].started_ms);
-	assert_false(list[0].summing);
-	/* Without memory for both of its texts it is not told. */
-	for (size_t bytes = 0; bytes < 64; bytes += 8) {
-		size_t told;
-
-		little = arena_new(bytes);
-		told = view_progress_list(w->engine, 2, little, list);
-		assert_int_equal(told, arena_is_full(little) ? 0 : 1);
-		arena_free(little);
-	}
-	atomic_store(&held, false);
-	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_OK);
-	check_all(w);
-	world_free(w);
-}
-
-/* Returns at once, as nobody waits for it. */
-static enum status
-ask(struct world *w, const struct view_functions *functions)
-{
-	struct view_target target = target_of(w);
-	struct view_error error;
-	struct err err = { 0 };
-
-	target.functions = functions;
-	return view_update(w->engine, &target, NULL, WAIT_FOREVER, NULL, w->f->arena, &error, &err);
-}
-
-static void *
-free_engine(void *engine)
-{
-	view_engine_free(engine);
-	return NULL;
-}
-
-/* An engine ends with its updates: until then nothing is begun that nobody would end. */
-static void
-nothing_is_asked_of_an_engine_that_ends(void **state)
-{
-	const struct view_functions holding = { .map = map_when_let_go,
-						.reduce = views_functions.reduce };
-	struct world *w = world_new(*state);
-	const struct view_engine_config config = { .store = w->f->store };
-	enum status status = STATUS_OK;
-	struct view_error error;
-	struct err err = { 0 };
-	pthread_t thread;
-
-	doc_put(w, &w->docs[0]);
-	atomic_store(&held, true);
-	assert_int_equal(ask(w, &holding), STATUS_OK);
-	assert_int_equal(pthread_create(&thread, NULL, free_engine, w->engine), 0);
-	for (unsigned turn = 0; turn < PATIENCE_MS && status == STATUS_OK; turn++) {
-		(void)usleep(1000);
-		status = ask(w, &holding);
-	}
-	assert_int_equal(status, STATUS_CANCELLED);
-	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_CANCELLED);
-	/* Nor of a group that has no update. */
-	design_set(w, raw_pairs);
-	assert_int_equal(ask(w, &holding), STATUS_CANCELLED);
-	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_CANCELLED);
-	atomic_store(&held, false);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(view_engine_new(&config, &w->engine, &err), STATUS_OK);
-	world_free(w);
-}
-
-static atomic_bool fails;
-
-static enum status
-map_or_fail(void *arg, const struct view_design *design, const struct str *docs, size_t count,
-	    struct arena *arena, struct view_sink *sink, size_t *ret_done,
-	    struct view_error *ret_error, struct err *err)
-{
-	if (!atomic_load(&fails))
-		return views_functions.map(arg, design, docs, count, arena, sink, ret_done,
-					   ret_error, err);
-	*ret_error = (struct view_error){ STR("compilation_error"), STR("\"no function\"") };
-	return err_set(err, STATUS_FUNCTION, "the map fails");
-}
-
-static void
-whoever_waits_for_an_update_is_told_why_it_failed(void **state)
-{
-	const struct view_functions failing = { .map = map_or_fail,
-						.reduce = views_functions.reduce };
-	struct world *w = world_new(*state);
-	struct view_target target = target_of(w);
-	struct catalog_seq least;
-	struct view_error error;
-	struct err err = { 0 };
-
-	target.functions = &failing;
-	doc_put(w, &w->docs[0]);
-	least = newest(w);
-	atomic_store(&fails, true);
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, &err),
-			 STATUS_FUNCTION);
-	assert_int_equal(err.status, STATUS_FUNCTION);
-	assert_string_equal(err.text, "the map fails");
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, NULL),
-			 STATUS_FUNCTION);
-	/* What was told before is not taken back by what succeeds. */
-	atomic_store(&fails, false);
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, &err),
-			 STATUS_OK);
-	assert_string_equal(err.text, "the map fails");
-	world_free(w);
-}
-
-static void
-a_failed_update_is_remembered_until_one_succeeds(void **state)
-{
-	const struct view_functions failing = { .map = map_or_fail,
-						.reduce = views_functions.reduce };
-	struct world *w = world_new(*state);
-	const uint64_t db = w->f->db->number;
-	uint8_t other[VIEW_SIGNATURE_BYTES];
-	struct view_error error;
-
-	memcpy(other, w->design.signature, sizeof(other));
-	other[0] ^= 1;
-	doc_put(w, &w->docs[0]);
-	assert_false(view_update_has_failed(w->engine, db, w->design.signature));
-	for (int round = 0; round < 2; round++) {
-		atomic_store(&fails, true);
-		assert_int_equal(update_by(w, &failing, WAIT_FOREVER, NULL, &error),
-				 STATUS_FUNCTION);
-		assert_true(str_eq(error.name, STR("compilation_error")));
-		assert_true(str_eq(error.reason, STR("\"no function\"")));
-		assert_true(view_update_has_failed(w->engine, db, w->design.signature));
-		assert_false(view_update_has_failed(w->engine, db, other));
-		assert_false(view_update_has_failed(w->engine, db + 1, w->design.signature));
-		atomic_store(&fails, false);
-		assert_int_equal(update_by(w, &failing, WAIT_FOREVER, NULL, &error), STATUS_OK);
-		/* The request is answered before the update ends. */
-		for (uint64_t end = clock_after_ms(PATIENCE_MS); clock_mono_ns() < end;) {
-			if (!view_update_has_failed(w->engine, db, w->design.signature))
-				break;
-			(void)usleep(1000);
-		}
-		assert_false(view_update_has_failed(w->engine, db, w->design.signature));
-		doc_put(w, &w->docs[1]);
-	}
 	world_free(w);
 }
 
@@ -1000,6 +838,7 @@ what_is_left_out_is_told_once(void **state)
 	struct str large = text_json(w->f->arena, LARGE_BYTES);
 	struct catalog_seq least;
 	struct view_error error;
+	struct asked a;
 	struct err err = { 0 };
 	char id[3] = "l0";
 
@@ -1015,6 +854,10 @@ what_is_left_out_is_told_once(void **state)
 	assert_true(telling.steps > 2);
 	for (int i = 0; i < LARGE_DOCS; i++)
 		assert_int_equal(telling.told[i], 1);
+	asked_open(w, &a);
+	assert_int_equal(a.group.refused, LARGE_DOCS);
+	assert_int_equal(a.group.refusal_count, LARGE_DOCS);
+	asked_close(&a);
 	world_free(w);
 }
 
@@ -1182,10 +1025,7 @@ main(void)
 		TEST(pages_of_results_end_at_their_limit),
 		TEST(groups_that_meet_have_numbers_of_their_own),
 		TEST(two_that_begin_one_group_have_one),
-		TEST(a_request_waits_until_its_deadline_or_its_end),
-		TEST(nothing_is_asked_of_an_engine_that_ends),
-		TEST(whoever_waits_for_an_update_is_told_why_it_failed),
-		TEST(a_failed_update_is_remembered_until_one_succeeds),
+		TEST(a_batch_that_takes_too_long_is_halved_down_to_one_document),
 		TEST(a_first_build_goes_on_amid_a_document),
 		TEST(what_is_left_out_is_told_once),
 		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),

@@ -76,7 +76,7 @@ SUITES = {
     "index": ["index", "index/plan", "model/revisioned_indexes", "model/revisioned_index_build",
               "model/revisioned_build_probe",
               "model/revisioned_index_builder", "model/revisioned_index_steps", "model/revisioned_view_build", "model/revisioned_view_edges", "model/revisioned_view_groups",
-              "model/revisioned_view_pace", "model/revisioned_views", "model/revisioned_views_probe",
+              "model/revisioned_view_pace", "model/revisioned_view_updates", "model/revisioned_views", "model/revisioned_views_probe",
               "model/revisioned_verify", "model/plain", "model/timed/timed_table_indexes*",
               "model/timed/timed_table_groups", "model/timed/timed_table_carried",
               "door/couch_find", "door/couch_mango", "door/couch_partition_queries",
