@@ -26,6 +26,7 @@ static _Atomic uint64_t stopped_ns; /* where the clock stands still; 0: it goes 
 static _Atomic uint64_t yielded_ns; /* when an update has yielded; 0: none has */
 static _Atomic unsigned yields;
 static atomic_uint commits_to_leave;
+static atomic_uint commits_too_old;
 
 uint64_t __real_clock_mono_ns(void);
 uint64_t __wrap_clock_mono_ns(void);
@@ -52,6 +53,11 @@ __wrap_thread_set_nice(int nice)
 enum status
 __wrap_kv_commit_in_time(struct kv_tx *tx, bool *ret_left)
 {
+	if (atomic_load(&commits_too_old)) {
+		atomic_fetch_sub(&commits_too_old, 1);
+		*ret_left = false;
+		return STATUS_TX_TOO_OLD;
+	}
 	if (!atomic_load(&commits_to_leave))
 		return __real_kv_commit_in_time(tx, ret_left);
 	atomic_fetch_sub(&commits_to_leave, 1);
@@ -291,6 +297,60 @@ a_step_does_as_much_as_it_may(void **state)
 	world_free(w);
 }
 
+struct written {
+	size_t docs[100];
+	size_t count;
+};
+
+static bool
+note_docs(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	struct written *n = arg;
+
+	(void)ret_least;
+	assert_true(n->count < sizeof(n->docs) / sizeof(n->docs[0]));
+	if (step->docs)
+		n->docs[n->count++] = step->docs;
+	return true;
+}
+
+/* What takes too long is halved; behind what does not comes an eighth more, not all there is. */
+static void
+steps_grow_again_little_by_little(void **state)
+{
+	enum {
+		TOO_OLD = 9,
+		LEAST = (VIEW_BATCH_DOCS + VIEW_BATCH_PURGES) >> TOO_OLD,
+	};
+	struct world *w = world_new(*state);
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions };
+	struct written written = { .count = 0 };
+	const struct view_run_hooks hooks = { .stepped = note_docs, .arg = &written };
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+	size_t most = LEAST, left = VIEW_BATCH_DOCS;
+
+	put_many(w, 0, VIEW_BATCH_DOCS);
+	least = newest(w);
+	atomic_store(&commits_too_old, TOO_OLD);
+	assert_int_equal(view_run(&build, &least, &hooks, w->f->arena, &error, &err), STATUS_OK);
+	assert_int_equal(atomic_load(&commits_too_old), 0);
+	for (size_t i = 0; i < written.count; i++) {
+		assert_int_equal(written.docs[i], left < most ? left : most);
+		left -= written.docs[i];
+		most += most / 8 + 1;
+	}
+	assert_int_equal(left, 0);
+	check_many(w, VIEW_BATCH_DOCS);
+	world_free(w);
+}
+
 /* One by one, from the end; then the others come. */
 static void
 rows_of_before_go_as_a_step_has_room(void **state)
@@ -394,6 +454,7 @@ main(void)
 		T(a_step_that_was_left_is_followed_by_another_one),
 		T(a_build_goes_on_when_commits_are_left),
 		T(a_step_does_as_much_as_it_may),
+		T(steps_grow_again_little_by_little),
 		T(rows_of_before_go_as_a_step_has_room),
 		T(a_group_is_large_from_a_document_of_so_many_bytes_on),
 	};
