@@ -382,10 +382,11 @@ static void
 a_turn_that_has_no_time_left_begins_nothing(void **state)
 {
 	struct fixture *f = *state;
+	uint64_t number;
 
 	index_in(f, "db", INDEX_BUILDING);
 	turn_is(1, false);
-	index_in(f, "db", INDEX_BUILDING);
+	number = index_in(f, "db", INDEX_BUILDING);
 	at.run_count = 0;
 	at.look_ms = TURN_MS; /* it is over when it is first looked at */
 	turn_is(1, true);
@@ -395,6 +396,16 @@ a_turn_that_has_no_time_left_begins_nothing(void **state)
 	turn_is(0, true);
 	turn_is(1, false);
 	assert_int_equal(at.run_count, 1);
+	/* Nor is anything cleared. */
+	index_becomes(f, number, INDEX_DROPPED);
+	at.look_ms = TURN_MS;
+	turn_is(1, true);
+	assert_int_equal(state_of(f, number), INDEX_DROPPED);
+	at.look_ms = 0;
+	turn_is(0, true);
+	turn_is(1, false);
+	fixture_reopen(f);
+	assert_null(index_find(f->db, number));
 }
 
 /* ---- Threads ---- */
@@ -1012,6 +1023,38 @@ a_turn_that_fails_is_followed_by_one_that_goes_on(void **state)
 	assert_in_range(call, 10, CALLS_MOST);
 }
 
+/* What fails in the survey or in clearing is left to the next turn: this one tries it no more. */
+static void
+a_turn_ends_with_the_first_failure(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t call;
+
+	fixture_put(f, "a", NULL, "{\"n\":1}");
+	for (call = 1;; call++) {
+		struct kv_faulty_tap tap = {
+			.fail_call = call, .fail_with = STATUS_IO, .cut = SIZE_MAX, .flip = SIZE_MAX
+		};
+		uint64_t number = index_in(f, "db", INDEX_READY);
+		struct chore_turn t;
+		enum status status;
+
+		index_becomes(f, number, INDEX_DROPPED);
+		add_builder(f, 1, 100);
+		kv_faulty_tap(f->store, &tap);
+		status = turn_status(&t);
+		kv_faulty_tap(f->store, NULL);
+		assert_int_equal(status, tap.calls < call ? STATUS_OK : STATUS_IO);
+		if (tap.calls < call)
+			break;
+		(void)turn();
+		assert_int_equal(work_left(f), 0);
+		assert_in_range(call, 1, CALLS_MOST);
+	}
+	assert_int_equal(work_left(f), 0);
+	assert_in_range(call, 10, CALLS_MOST);
+}
+
 /* The same of each allocation. */
 static void
 a_turn_without_memory_is_followed_by_one_that_goes_on(void **state)
@@ -1077,6 +1120,7 @@ main(void)
 		TEST(work_that_cannot_be_done_is_in_nobodys_way),
 		TEST(notes_that_cannot_be_read_hide_no_work),
 		TEST(a_turn_that_fails_is_followed_by_one_that_goes_on),
+		TEST(a_turn_ends_with_the_first_failure),
 		TEST(a_turn_without_memory_is_followed_by_one_that_goes_on),
 	};
 
