@@ -42,6 +42,48 @@ the_first_failure_is_told(void **state)
 			 STATUS_CORRUPT);
 }
 
+/* Returns nothing for any group, which is a failure. */
+static enum status
+answer_none(void *arg, const struct view_design *design, const struct str *names, size_t name_count,
+	    bool rereduce, const struct view_group_input *groups, size_t group_count,
+	    struct arena *results_arena, struct str *ret_results, struct view_error *ret_errors,
+	    struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)design, (void)names, (void)name_count, (void)rereduce, (void)groups,
+		(void)group_count, (void)results_arena, (void)ret_results, (void)ret_errors,
+		(void)ret_error, (void)err;
+	return STATUS_OK;
+}
+
+/* Also where the function fails with the rows behind it. */
+static void
+a_failure_of_before_is_told_in_the_place_of_a_calls(void **state)
+{
+	static const struct view_functions functions = { .reduce = answer_none };
+	const struct view_reduce reduce = { .kind = VIEW_REDUCE_FUNCTION, .name = STR("f") };
+	struct view_error error = { 0 };
+	struct err err = { 0 };
+	const struct reduce_run run = {
+		.functions = &functions, .w = &work, .error = &error, .err = &err
+	};
+
+	(void)state;
+	for (int before = 0; before < 2; before++) {
+		struct reduce_acc acc;
+		struct str result;
+
+		reduce_acc_init(&acc, &reduce, &work);
+		if (before)
+			assert_int_equal(reduce_acc_partial(&acc, FIRST), STATUS_OK);
+		assert_int_equal(reduce_acc_row(&acc, STR("1"), STR("\"id\""), STR("2")),
+				 STATUS_OK);
+		assert_int_equal(reduce_run(&run, &acc, 1), STATUS_OK);
+		assert_int_equal(reduce_acc_result(&acc, &result), STATUS_OK);
+		assert_true(str_eq(result, before ? FIRST : STR("einvalid_value\0")));
+		reduce_acc_release(&acc);
+	}
+}
+
 static struct reduce_question
 question(size_t i)
 {
@@ -576,6 +618,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_failure_is_told),
+		TEST(a_failure_of_before_is_told_in_the_place_of_a_calls),
 		TEST(an_answer_is_that_of_its_question),
 		TEST(questions_of_several_reduces_are_answered_by_a_call_each),
 		TEST(answers_without_memory_are_none),
