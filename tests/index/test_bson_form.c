@@ -309,6 +309,25 @@ each_column_takes_an_array_unless_it_is_hashed(void **state)
 	}
 }
 
+/* Two columns may share their names: what lies behind the end of a path is none of it. */
+static void
+a_path_has_no_more_names_than_it_says(void **state)
+{
+	static const struct str names[] = { STR("c0"), STR("0") };
+	static const struct index_column shared[] = { { names, 1, false }, { names, 2, false } };
+	const struct index_source source = source_with_array(0);
+	struct index_def def = def_of(1, 0);
+	struct index_pairs pairs;
+
+	(void)state;
+	/* Elements, of which there are two, and the first one. */
+	for (size_t i = 0; i < COUNT(shared); i++) {
+		def.columns = &shared[i];
+		assert_int_equal(index_entries_make(&db, &def, &source, &work, &pairs), STATUS_OK);
+		assert_int_equal(pairs.count, i ? 1 : 2);
+	}
+}
+
 /* ---- Collations ---- */
 
 static struct str
@@ -370,6 +389,7 @@ main(void)
 		TEST(documents_with_the_same_members_are_known),
 		TEST(a_document_without_room_has_no_entry),
 		TEST(each_column_takes_an_array_unless_it_is_hashed),
+		TEST(a_path_has_no_more_names_than_it_says),
 		TEST(a_collation_is_left_alone_unless_it_is_current),
 	};
 

@@ -306,6 +306,38 @@ the_newest_refusals_are_remembered(void **state)
 	world_free(w);
 }
 
+/* Of a document that has none of its rows no view is named: it is missing in all of them. */
+static void
+a_document_that_is_too_large_is_refused_for_all_views(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+	struct asked a;
+
+	design_set(w, raw_pairs);
+	target.design = &w->design;
+	target.functions = &giving;
+	(void)fixture_put(w->f, "d", NULL, "{}");
+	least = newest(w);
+	given.count = 8;
+	given.key = STR("1");
+	given.value = text_json(w->f->arena, VIEW_DOC_BYTES / 8);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+	asked_open(w, &a);
+	assert_int_equal(a.group.rows[PAIRS_MAP], 0);
+	assert_int_equal(a.group.refusal_count, 1);
+	assert_true(str_eq(a.group.refusals[0].id, STR("d")));
+	assert_true(str_eq(a.group.refusals[0].view, STR("")));
+	assert_true(str_eq(a.group.refusals[0].limit, STR("view_doc_bytes")));
+	asked_close(&a);
+	world_free(w);
+}
+
 /* ---- Damage ---- */
 
 struct setting {
@@ -1019,6 +1051,7 @@ main(void)
 		TEST(a_document_has_rows_up_to_its_limit),
 		TEST(a_document_that_lacks_all_rows_is_known_again),
 		TEST(the_newest_refusals_are_remembered),
+		TEST(a_document_that_is_too_large_is_refused_for_all_views),
 		TEST(a_group_without_its_record_is_corrupt),
 		TEST(a_sum_without_a_result_is_corrupt),
 		TEST(each_level_has_the_sums_that_rows_draw),
