@@ -41,6 +41,9 @@ __wrap_chores_add(struct chores *chores, const struct chore *added)
 uint64_t
 __wrap_clock_mono_ns(void)
 {
+	/* However late a thread begins, the turn is not over before all have met. */
+	if (at.now_ns && at.running == RUN_MEETING)
+		return at.now_ns;
 	if (!at.now_ns || !pthread_equal(pthread_self(), at.owner))
 		return __real_clock_mono_ns();
 	at.now_ns += at.look_ms * CLOCK_NS_PER_MS;
@@ -88,13 +91,13 @@ void
 __wrap_thread_set_nice(int nice)
 {
 	assert_int_equal(nice, BUILDER_NICE);
-	at.niced++;
+	atomic_fetch_add(&at.niced, 1);
 }
 
 void
 __wrap_thread_set_name(const char *name)
 {
-	at.named += strcmp(name, "index build") == 0;
+	atomic_fetch_add(&at.named, strcmp(name, "index build") == 0);
 }
 
 void
@@ -144,7 +147,7 @@ __wrap_index_build_run(struct kv_store *store, const struct index_build_key *key
 
 	if (at.running == RUN_REALLY)
 		return __real_index_build_run(store, key, preferred, steps, ret_state, err);
-	if (at.now_ns)
+	if (at.now_ns && at.running != RUN_MEETING)
 		at.now_ns += at.run_ms * CLOCK_NS_PER_MS;
 	*ret_state = at.running == RUN_BUILDING ? INDEX_BUILDING : INDEX_READY;
 	if (at.running == RUN_FAILING) {
@@ -166,7 +169,9 @@ builder_world_begin(void)
 	at.now_ns = __real_clock_mono_ns();
 	at.look_ms = at.run_ms = at.slept_ns = 0;
 	at.sleeps = at.run_count = at.building_most = 0;
-	at.created = at.joined = at.niced = at.named = 0;
+	at.created = at.joined = 0;
+	atomic_store(&at.niced, 0);
+	atomic_store(&at.named, 0);
 	at.logged[0] = '\0';
 }
 

@@ -8,6 +8,7 @@
 #define FROND_TESTS_MODEL_BUILDER_WORLD_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "catalog/chores.h"
 #include "fixture.h"
@@ -56,10 +57,11 @@ extern struct builder_world {
 	unsigned run_count;
 	pthread_barrier_t meeting;
 	enum threads threads;
-	unsigned created, joined, niced, named;
-	unsigned building_most; /* what the gauge has shown */
-	char logged[32];        /* the last event's name */
-	struct chore chore;     /* the one that was added */
+	unsigned created, joined;
+	atomic_uint niced, named; /* threads may be real ones */
+	unsigned building_most;   /* what the gauge has shown */
+	char logged[32];          /* the last event's name */
+	struct chore chore;       /* the one that was added */
 } at;
 
 /* What is not made up. */

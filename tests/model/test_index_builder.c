@@ -419,7 +419,6 @@ threads_begin_with_stretches_of_their_own(void **state)
 	add_builder(f, THREADS, 100);
 	index_in(f, "db", INDEX_BUILDING);
 	at.running = RUN_MEETING;
-	at.now_ns = 0;
 	assert_int_equal(pthread_barrier_init(&at.meeting, NULL, THREADS), 0);
 	turn_is(1, false);
 	(void)pthread_barrier_destroy(&at.meeting);
