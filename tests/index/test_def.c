@@ -23,11 +23,17 @@ a_definition_is_drawn_with_all_of_its_columns(void **state)
 				 .column_count = 2 };
 	static const struct {
 		uint32_t hashed;
+		uint64_t many;
 		const char *drawn;
 	} cases[] = {
-		{ 0, "ready, \"n\" of \"o\", on [\"a\", desc \"b\" \"c\"], sparse" },
-		{ 1, "ready, \"n\" of \"o\", on [hashed \"a\", desc \"b\" \"c\"], sparse" },
-		{ 2, "ready, \"n\" of \"o\", on [\"a\", desc hashed \"b\" \"c\"], sparse" },
+		{ 0, 0, "ready, \"n\" of \"o\", on [\"a\", desc \"b\" \"c\"], sparse, BSON)" },
+		{ 1, 0, "on [hashed \"a\", desc \"b\" \"c\"], sparse, BSON)" },
+		{ 2, 0, "on [\"a\", desc hashed \"b\" \"c\"], sparse, BSON)" },
+		{ 0, 1, "BSON, arrays at [\"a\"])" },
+		{ 0, 3, "BSON, arrays at [\"a\", \"b\" \"c\"])" },
+		{ 0, UINT64_C(2) << INDEX_CUTS_SHIFT, "BSON, cut values at [\"b\" \"c\"])" },
+		{ 0, UINT64_C(1) << INDEX_CUTS_SHIFT | 2,
+		  "BSON, arrays at [\"b\" \"c\"], cut values at [\"a\"])" },
 	};
 
 	(void)state;
@@ -35,6 +41,7 @@ a_definition_is_drawn_with_all_of_its_columns(void **state)
 		struct buf value = BUF_INIT(4096), text = BUF_INIT(4096);
 
 		def.hashed = cases[i].hashed;
+		def.many = cases[i].many;
 		(void)index_def_put(&value, &def);
 		assert_int_equal(index_draw_def(&index_bson_form, buf_str(&value), &text),
 				 STATUS_OK);

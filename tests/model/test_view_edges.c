@@ -306,10 +306,11 @@ the_newest_refusals_are_remembered(void **state)
 	world_free(w);
 }
 
-/* Of a document that has none of its rows no view is named: it is missing in all of them. */
+/* Each view lacks the rows of such a document, however many views there are, and none is named. */
 static void
 a_document_that_is_too_large_is_refused_for_all_views(void **state)
 {
+	AUTO(buf_release) struct buf design = BUF_INIT(65536);
 	struct world *w = world_new(*state);
 	struct view_target target = target_of(w);
 	struct catalog_seq least;
@@ -317,7 +318,13 @@ a_document_that_is_too_large_is_refused_for_all_views(void **state)
 	struct err err = { 0 };
 	struct asked a;
 
-	design_set(w, raw_pairs);
+	for (size_t i = 0; i < VIEW_VIEWS_MOST; i++)
+		buf_printf(&design, "%s\"v%zu\":{\"map\":\"m%zu\"}", i ? "," : "{\"views\":{", i,
+			   i);
+	buf_append_cstr(&design, "}}");
+	buf_append_byte(&design, '\0');
+	design_set(w, design.ptr);
+	assert_int_equal(w->design.map_count, VIEW_VIEWS_MOST);
 	target.design = &w->design;
 	target.functions = &giving;
 	(void)fixture_put(w->f, "d", NULL, "{}");
@@ -329,7 +336,11 @@ a_document_that_is_too_large_is_refused_for_all_views(void **state)
 				     &error, &err),
 			 STATUS_OK);
 	asked_open(w, &a);
-	assert_int_equal(a.group.rows[PAIRS_MAP], 0);
+	for (size_t i = 0; i < VIEW_VIEWS_MOST; i++) {
+		assert_int_equal(a.group.rows[i], 0);
+		assert_int_equal(a.group.lacking[i], 1);
+	}
+	assert_int_equal(a.group.halves, 0);
 	assert_int_equal(a.group.refusal_count, 1);
 	assert_true(str_eq(a.group.refusals[0].id, STR("d")));
 	assert_true(str_eq(a.group.refusals[0].view, STR("")));
@@ -866,6 +877,7 @@ what_is_left_out_is_told_once(void **state)
 	const struct view_run_hooks hooks = { .stepped = note_step,
 					      .left_out = note_left_out,
 					      .arg = &telling };
+	const struct view_run_hooks quiet = { .stepped = note_step, .arg = &telling };
 	struct str too_long = text_json(w->f->arena, 2 * VIEW_KEY_BYTES);
 	struct str large = text_json(w->f->arena, LARGE_BYTES);
 	struct catalog_seq least;
@@ -889,6 +901,13 @@ what_is_left_out_is_told_once(void **state)
 	asked_open(w, &a);
 	assert_int_equal(a.group.refused, LARGE_DOCS);
 	assert_int_equal(a.group.refusal_count, LARGE_DOCS);
+	asked_close(&a);
+	/* Nobody need ask for it. */
+	(void)put_lacking(w, "more", NULL, false);
+	least = newest(w);
+	assert_int_equal(view_run(&build, &least, &quiet, w->f->arena, &error, &err), STATUS_OK);
+	asked_open(w, &a);
+	assert_int_equal(a.group.refused, LARGE_DOCS + 1);
 	asked_close(&a);
 	world_free(w);
 }
