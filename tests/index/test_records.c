@@ -371,6 +371,28 @@ a_group_has_numbers_up_to_their_limits(void **state)
 	}
 }
 
+/* Where the number of maps is the last element, only none of them is right. */
+static void
+a_group_that_ends_behind_the_number_of_its_maps_has_none(void **state)
+{
+	AUTO(buf_release) struct buf none = BUF_INIT(VIEW_VALUE_BYTES);
+	AUTO(buf_release) struct buf zero = BUF_INIT(10);
+	struct view_record record = group_sample();
+
+	(void)state;
+	record.group.map_count = record.group.refusal_count = 0;
+	view_record_put(&none, &record);
+	tuple_put_u64(&zero, 0);
+	for (uint64_t count = 0; count <= VIEW_VIEWS_MOST + 1; count++) {
+		AUTO(buf_release) struct buf value = BUF_INIT(VIEW_VALUE_BYTES);
+
+		buf_append_str(&value, str_of(none.ptr, none.len - zero.len));
+		tuple_put_u64(&value, count);
+		assert_int_equal(view_record_parse(buf_str(&value), arena, &record, &err),
+				 count ? STATUS_CORRUPT : STATUS_OK);
+	}
+}
+
 /* As many of a list as there may be, and one more. */
 static void
 lists_have_lengths_up_to_their_limits(void **state)
@@ -493,6 +515,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_record_that_is_read_is_the_one_that_was_put),
 		TEST(a_group_has_numbers_up_to_their_limits),
+		TEST(a_group_that_ends_behind_the_number_of_its_maps_has_none),
 		TEST(lists_have_lengths_up_to_their_limits),
 		TEST(rows_have_numbers_up_to_their_limits),
 		TEST(a_row_with_a_nul_is_corrupt),

@@ -1,6 +1,6 @@
 /*
- * Updates of views that requests wait for: until when they do, what they are told of a failure,
- * and what becomes of them when the engine ends.
+ * Updates of views that requests wait for: until when they do, how many there are at once, what
+ * they are told of a failure, and what becomes of them when the engine ends.
  */
 #include "views_world.h"
 
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 enum {
 	PATIENCE_MS = 60000,
@@ -141,6 +142,139 @@ nothing_is_asked_of_an_engine_that_ends(void **state)
 	world_free(w);
 }
 
+/* ---- Many groups ---- */
+
+/* From now on the design is that of one view of this number. */
+static void
+design_number(struct world *w, unsigned number)
+{
+	struct str text = arena_printf(w->f->arena, "{\"views\":{\"v%u\":{\"map\":\"pairs\"}}}",
+				       number);
+	struct err err = { 0 };
+
+	assert_int_equal(view_design_parse(text, false, w->f->arena, &w->design, &err), STATUS_OK);
+}
+
+static bool
+is_updating(struct world *w)
+{
+	struct view_activity activity;
+
+	view_activity_get(w->engine, w->f->db->number, w->design.signature, &activity);
+	return activity.updating;
+}
+
+static void
+so_many_groups_are_updated_at_once(void **state)
+{
+	enum {
+		GROUPS = VIEW_UPDATERS_MOST + 2,
+	};
+	const struct view_functions holding = { .map = map_when_let_go,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	struct view_progress list[GROUPS];
+	struct view_error error;
+
+	doc_put(w, &w->docs[0]);
+	atomic_store(&held, true);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		design_number(w, i);
+		assert_int_equal(ask(w, &holding), STATUS_OK);
+		assert_int_equal(is_updating(w), i < VIEW_UPDATERS_MOST);
+	}
+	/* Whoever waits for one of the others waits until its deadline, too. */
+	assert_int_equal(update_by(w, &holding, clock_after_ms(20), NULL, &error), STATUS_TIMEOUT);
+	assert_int_equal(view_progress_list(w->engine, GROUPS, w->f->arena, list),
+			 VIEW_UPDATERS_MOST);
+	atomic_store(&held, false);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		design_number(w, i);
+		assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_OK);
+	}
+	world_free(w);
+}
+
+struct ending {
+	struct world *w;
+	uint8_t signature[VIEW_SIGNATURE_BYTES];
+};
+
+/* Once somebody waits. */
+static void *
+end_engine(void *arg)
+{
+	struct ending *e = arg;
+	uint64_t end = clock_after_ms(PATIENCE_MS);
+	struct view_activity activity = { 0 };
+
+	while (!activity.waiting && clock_mono_ns() < end) {
+		(void)usleep(1000);
+		view_activity_get(e->w->engine, e->w->f->db->number, e->signature, &activity);
+	}
+	view_engine_free(e->w->engine);
+	return NULL;
+}
+
+static void
+a_group_whose_turn_never_comes_is_cancelled(void **state)
+{
+	const struct view_functions holding = { .map = map_when_let_go,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	const struct view_engine_config config = { .store = w->f->store };
+	struct ending ending = { .w = w };
+	struct view_error error;
+	struct err err = { 0 };
+	pthread_t thread;
+
+	doc_put(w, &w->docs[0]);
+	atomic_store(&held, true);
+	for (unsigned i = 0; i < VIEW_UPDATERS_MOST; i++) {
+		design_number(w, i);
+		assert_int_equal(ask(w, &holding), STATUS_OK);
+	}
+	design_number(w, VIEW_UPDATERS_MOST);
+	memcpy(ending.signature, w->design.signature, sizeof(ending.signature));
+	assert_int_equal(pthread_create(&thread, NULL, end_engine, &ending), 0);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_CANCELLED);
+	atomic_store(&held, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(view_engine_new(&config, &w->engine, &err), STATUS_OK);
+	world_free(w);
+}
+
+/* What cannot be begun is not there, either. */
+static void
+an_update_without_memory_is_not_begun(void **state)
+{
+	const struct view_functions holding = { .map = map_when_let_go,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	enum status status = STATUS_NOMEM;
+	struct view_error error;
+	uint64_t failing;
+
+	doc_put(w, &w->docs[0]);
+	atomic_store(&held, true);
+	for (failing = 1; status != STATUS_OK; failing++) {
+		(void)mem_fail_only(failing);
+		status = ask(w, &holding);
+		(void)mem_fail_only(0);
+		assert_true(status == STATUS_OK || status == STATUS_NOMEM ||
+			    status == STATUS_LIMIT);
+		assert_int_equal(is_updating(w), status == STATUS_OK);
+		assert_in_range(failing, 1, 1000);
+	}
+	assert_true(failing > 2);
+	atomic_store(&held, false);
+	assert_int_equal(update_by(w, &holding, WAIT_FOREVER, NULL, &error), STATUS_OK);
+	check_all(w);
+	world_free(w);
+}
+
+/* ---- Failures ---- */
+
 #define FAILURE        "compilation_error" /* longer than its reason */
 #define FAILURE_REASON "\"no function\""
 
@@ -165,28 +299,33 @@ whoever_waits_for_an_update_is_told_why_it_failed(void **state)
 						.reduce = views_functions.reduce };
 	struct world *w = world_new(*state);
 	struct view_target target = target_of(w);
+	/* Without faults: attempts that fail would have told why, too. */
+	const struct view_engine_config config = { .store = w->f->calm };
+	struct view_engine *engine;
 	struct catalog_seq least;
 	struct view_error error;
 	struct err err = { 0 };
 
+	assert_int_equal(view_engine_new(&config, &engine, &err), STATUS_OK);
 	target.functions = &failing;
 	doc_put(w, &w->docs[0]);
 	least = newest(w);
 	atomic_store(&fails, true);
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, &err),
-			 STATUS_FUNCTION);
+	assert_int_equal(
+		view_update(engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena, &error, &err),
+		STATUS_FUNCTION);
 	assert_int_equal(err.status, STATUS_FUNCTION);
 	assert_string_equal(err.text, "the map fails");
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, NULL),
-			 STATUS_FUNCTION);
+	assert_int_equal(
+		view_update(engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena, &error, NULL),
+		STATUS_FUNCTION);
 	/* What was told before is not taken back by what succeeds. */
 	atomic_store(&fails, false);
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, &err),
-			 STATUS_OK);
+	assert_int_equal(
+		view_update(engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena, &error, &err),
+		STATUS_OK);
 	assert_string_equal(err.text, "the map fails");
+	view_engine_free(engine);
 	world_free(w);
 }
 
@@ -282,6 +421,34 @@ a_failed_update_is_remembered_until_one_succeeds(void **state)
 	world_free(w);
 }
 
+static void
+so_many_failed_updates_are_remembered(void **state)
+{
+	const struct view_functions failing = { .map = map_or_fail,
+						.reduce = views_functions.reduce };
+	struct world *w = world_new(*state);
+	struct view_error error;
+
+	doc_put(w, &w->docs[0]);
+	atomic_store(&fails, true);
+	for (unsigned i = 0; i <= VIEW_FAILED_KEPT; i++) {
+		/* A group that fails once more is no other one. */
+		for (int again = 0; again < 2; again++) {
+			design_number(w, i);
+			assert_int_equal(update_by(w, &failing, WAIT_FOREVER, NULL, &error),
+					 STATUS_FUNCTION);
+		}
+	}
+	for (unsigned i = 0; i <= VIEW_FAILED_KEPT; i++) {
+		design_number(w, i);
+		assert_int_equal(
+			view_update_has_failed(w->engine, w->f->db->number, w->design.signature),
+			i > 0);
+	}
+	atomic_store(&fails, false);
+	world_free(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -290,9 +457,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_waits_until_its_deadline_or_its_end),
 		TEST(nothing_is_asked_of_an_engine_that_ends),
+		TEST(so_many_groups_are_updated_at_once),
+		TEST(a_group_whose_turn_never_comes_is_cancelled),
+		TEST(an_update_without_memory_is_not_begun),
 		TEST(whoever_waits_for_an_update_is_told_why_it_failed),
 		TEST(a_reason_that_has_no_room_is_told_as_a_limit),
 		TEST(a_failed_update_is_remembered_until_one_succeeds),
+		TEST(so_many_failed_updates_are_remembered),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
