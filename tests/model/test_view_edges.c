@@ -480,6 +480,48 @@ a_sum_without_a_result_is_corrupt(void **state)
 	world_free(w);
 }
 
+/* A list says of how many pairs it is: of rows that are in none of them nothing is known. */
+static void
+a_list_that_lacks_a_pair_is_corrupt(void **state)
+{
+	struct world *w = world_new(*state);
+	AUTO(buf_release) struct buf key = CATALOG_KEY_INIT;
+	AUTO(buf_release) struct buf longer = BUF_INIT(VIEW_VALUE_BYTES);
+	struct view_target target = target_of(w);
+	struct view_back_head head;
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+	struct kv_future *f;
+	struct str value, rest;
+	struct asked a;
+	const char *rev;
+
+	rev = fixture_put(w->f, "d", NULL, "{\"rows\":[[1,1],[2,2]]}");
+	update(w);
+	asked_open(w, &a);
+	view_key_doc(&key, w->f->db, a.group.number, STR("d"));
+	f = kv_get(a.tx, buf_str(&key), KV_SNAPSHOT);
+	assert_int_equal(kv_future_wait(f), STATUS_OK);
+	assert_true(kv_future_value(f, &value));
+	rest = value = arena_dup(w->f->arena, value);
+	asked_close(&a);
+	assert_int_equal(view_back_head_parse(&rest, &head, &err), STATUS_OK);
+	assert_int_equal(head.chunks, 1);
+	head.chunks = 2;
+	view_back_head_put(&longer, &head);
+	buf_append_str(&longer, rest);
+	set_pair(w, buf_str(&key), buf_str(&longer));
+	(void)fixture_put(w->f, "d", rev, "{\"rows\":[[1,1],[3,3]]}");
+	least = newest(w);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_CORRUPT);
+	set_pair(w, buf_str(&key), value);
+	update(w);
+	world_free(w);
+}
+
 /* ---- The shape of sums ---- */
 
 /* The places of a level, in order, as one text. */
@@ -1073,6 +1115,7 @@ main(void)
 		TEST(a_document_that_is_too_large_is_refused_for_all_views),
 		TEST(a_group_without_its_record_is_corrupt),
 		TEST(a_sum_without_a_result_is_corrupt),
+		TEST(a_list_that_lacks_a_pair_is_corrupt),
 		TEST(each_level_has_the_sums_that_rows_draw),
 		TEST(pages_of_results_end_at_their_limit),
 		TEST(groups_that_meet_have_numbers_of_their_own),
