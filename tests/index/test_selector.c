@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include "base/arena_apart.h"
+#include "base/metric.h"
 
 static struct selector *
 compile(const char *text)
@@ -492,10 +493,22 @@ broken_text_and_limits_are_refused(void **state)
 	buf_release(&text);
 }
 
-/* It gives up, and the string does not match. */
+static int64_t
+regex_limits(void)
+{
+	const struct metric *m = metric_find("frond_regex_limits_total");
+	int64_t ret;
+
+	assert_non_null(m);
+	assert_true(metric_value(m, 0, &ret));
+	return ret;
+}
+
+/* It gives up, which is counted, and the string does not match. */
 static void
 an_expensive_expression_is_bounded(void **state)
 {
+	int64_t before = regex_limits();
 	char doc[512];
 	char as[400];
 
@@ -504,6 +517,10 @@ an_expensive_expression_is_bounded(void **state)
 	as[sizeof(as) - 1] = '\0';
 	(void)snprintf(doc, sizeof(doc), "{\"a\":\"%s!\"}", as);
 	assert_false(matches("{\"a\":{\"$regex\":\"^(a+)+$\"}}", doc));
+	assert_int_equal(regex_limits(), before + 1);
+	assert_false(matches("{\"a\":{\"$regex\":\"^a+$\"}}", doc));
+	assert_true(matches("{\"a\":{\"$regex\":\"^a+!$\"}}", doc));
+	assert_int_equal(regex_limits(), before + 1);
 	assert_false(matches("{\"a\":{\"$regex\":\"(?:(?:a|a)*)*b\"}}", doc));
 }
 
