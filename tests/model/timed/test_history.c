@@ -411,7 +411,7 @@ write_run(struct timed *t, struct arena *arena, void *arg)
 	return timed_value_set(&item, STR("v"), (struct timed_expiry){ 0 });
 }
 
-/* Without a sweep in between, and nearly at once: what is left of the first is none of the second. */
+/* Without a sweep in between, and nearly at once: what is left is none of the new one. */
 static void
 a_history_that_begins_again_has_nothing_of_the_one_before(void **state)
 {
