@@ -628,7 +628,7 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 
 	if (patience_ns > deadline_ns)
 		patience_ns = deadline_ns;
-	/* Those that are woken again and again would count as at work without doing any. */
+	/* Otherwise a connection that is woken again and again would be at work all the time. */
 	if (net_session_is_pressed(session))
 		net_session_pause(session);
 	/* Nothing can set it between the look above and this line: see net_session_wait(). */
@@ -648,8 +648,9 @@ stream_rest(struct net_stream *s, struct event *other, uint64_t deadline_ns, boo
 }
 
 void
-net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns)
+net_stream_rest(struct net_stream *s, enum net_rest rest, struct event *other, uint64_t deadline_ns)
 {
+	bool input = rest != NET_REST_WAITING;
 	bool owes = input && s->keeps;
 
 	net_session_send(&s->session);
@@ -673,8 +674,8 @@ net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t 
 		s->wanted = 0;
 		task_rouse();
 	}
-	if (!s->in.len) {
-		if (!input)
+	if (!input || !s->in.len) {
+		if (rest != NET_REST_IDLE)
 			net_session_work(&s->session);
 		return;
 	}

@@ -90,19 +90,29 @@ void net_stream_flush(struct net_stream *s);
  */
 void net_stream_give_up_on(struct net_stream *s, struct net_patience patience);
 
+/* What a rest of a door's fiber is (net_stream_rest()). */
+enum net_rest {
+	/* Between two requests: bytes that come end the rest, and begin the next request. */
+	NET_REST_IDLE,
+	/* A request is under way, and goes on after the rest. Bytes that come end the rest. */
+	NET_REST_READING,
+	/* The same, but bytes that come are left for later. */
+	NET_REST_WAITING,
+};
+
 /*
- * For a door whose fiber stays with its connection: sends what was written, and waits between two
- * requests for as long as the peer likes, or until the deadline. Returns when the peer has ended or
- * is lost, when the process stops, when `other` is set (it may be NULL), and, if `input` is true,
+ * For a door whose fiber stays with its connection: sends what was written, and waits for as long
+ * as the peer likes, or until the deadline. Returns when the peer has ended or is lost, when the
+ * process stops, when `other` is set (it may be NULL), and, unless the rest is NET_REST_WAITING,
  * when bytes have come that net_stream_peek() has not given; now and then for no reason. Gives
- * memory back that is not in use meanwhile. `other` is not referred to any more afterwards. Bytes
- * that come begin a request, and a connection that rests has none: wait_is_alone() of others.
+ * memory back that is not in use meanwhile. `other` is not referred to any more afterwards. While
+ * it rests, wait_is_alone() of other connections takes it for one that asks for nothing.
  *
- * A rest for input that brings none has begun nothing: what is only pushed to thousands of clients
- * takes no memory of those who ask. A door that goes on with a request then says so, by
- * net_session_work().
+ * A connection that a rest leaves idle does not count as a request at work. Otherwise thousands
+ * of clients that are told something at once, and ask nothing, would keep out those who ask.
  */
-void net_stream_rest(struct net_stream *s, bool input, struct event *other, uint64_t deadline_ns);
+void net_stream_rest(struct net_stream *s, enum net_rest rest, struct event *other,
+		     uint64_t deadline_ns);
 
 /*
  * Says whether something is kept that the peer has begun and not ended, such as half of a request,

@@ -39,7 +39,7 @@ echo_line(struct net_stream *s, struct str line)
 		return net_stream_write(s, wait_is_alone() ? STR("yes\n") : STR("no\n"));
 	if (str_eq(line, STR("rest\n"))) {
 		while (!net_stream_has_input(s) && !event_is_set(ends[0]) && !event_is_set(ends[1]))
-			net_stream_rest(s, true, NULL, WAIT_FOREVER);
+			net_stream_rest(s, NET_REST_IDLE, NULL, WAIT_FOREVER);
 		return net_stream_write(s, STR("rested\n"));
 	}
 	return net_stream_write(s, line);

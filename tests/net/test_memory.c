@@ -35,6 +35,7 @@ enum {
 static struct net_host *host;
 static uint64_t wait_ms; /* how long a request waits for memory; 0: as long as by default */
 static bool strangers;   /* nobody knows the clients */
+static bool waits;       /* requests rest, and bytes that come meanwhile are left for later */
 static bool pushes;      /* a message of no bytes asks to be told something again and again, */
 static bool pushed;      /* until this */
 static size_t pushed_to;
@@ -87,15 +88,29 @@ door_push(struct net_stream *s)
 		if (net_stream_write(s, STR(".")) != STATUS_OK)
 			return false;
 		if (number) {
-			net_stream_rest(s, true, &wakes[number], WAIT_FOREVER);
+			net_stream_rest(s, NET_REST_IDLE, &wakes[number], WAIT_FOREVER);
 			event_init(&wakes[number]);
 			continue;
 		}
-		net_stream_rest(s, true, NULL, clock_after_ms(PUSH_MS));
+		net_stream_rest(s, NET_REST_IDLE, NULL, clock_after_ms(PUSH_MS));
 		for (size_t k = 1; k < pushed_to; k++)
 			event_set(&wakes[k]);
 	}
 	twin_check(pushed);
+	return false;
+}
+
+/* A request that waits is what it was, whatever comes meanwhile. */
+static bool
+door_wait(struct net_stream *s)
+{
+	struct net_session *session = net_stream_session(s);
+
+	budget_part_last(&session->part);
+	net_stream_rest(s, NET_REST_WAITING, NULL, clock_after_ms(PUSH_MS));
+	twin_check(net_stream_has_input(s));
+	twin_check(session->part.lasts && session->work.used_bytes == NET_WORK_BYTES);
+	twin_check(net_stream_write(s, STR("read\n")) == STATUS_OK);
 	return false;
 }
 
@@ -114,6 +129,8 @@ door_serve(struct net_stream *s, void *arg)
 		return false;
 	memcpy(&n, in.ptr, sizeof(n));
 	net_stream_take(s, HEAD_BYTES);
+	if (waits)
+		return door_wait(s);
 	if (pushes && n == 0)
 		return door_push(s);
 	answer = door_answer(s, n);
@@ -354,6 +371,28 @@ play_pushed(void)
 }
 
 static void
+sends_more_while_it_waits(void *arg)
+{
+	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
+
+	(void)arg;
+	twin_check(client_send(c, 0, 0));
+	twin_sleep_ms(PUSH_MS / 2);
+	twin_check(client_send(c, 0, 0));
+	client_hears(c, "read\n");
+	twin_close(c, false);
+	client_ended();
+}
+
+static void
+play_waits(void)
+{
+	waits = true;
+	play(1, sends_more_while_it_waits);
+	waits = false;
+}
+
+static void
 play_unknown(void)
 {
 	strangers = true;
@@ -425,6 +464,13 @@ those_who_are_told_things_keep_nobody_out(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_pushed, CROWD_SEEDS);
+}
+
+static void
+a_request_that_waits_is_none_that_begins(void **state)
+{
+	(void)state;
+	twin_run_seeds(play_waits, SEEDS);
 }
 
 /* ---- Parts of their own ---- */
@@ -513,6 +559,7 @@ main(void)
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
 		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),
 		cmocka_unit_test(those_who_are_told_things_keep_nobody_out),
+		cmocka_unit_test(a_request_that_waits_is_none_that_begins),
 		cmocka_unit_test(what_is_kept_and_unused_makes_room_when_others_wait),
 		cmocka_unit_test(a_request_waits_for_memory_as_long_as_the_setting_says),
 		cmocka_unit_test(what_is_better_kept_than_lost_may_exceed_the_memory),

@@ -318,9 +318,8 @@ flights_wait(struct cql_client *c)
 	wake = clients_wait_begin(&c->entry);
 	if (wake) {
 		all->rests = true;
-		net_stream_rest(c->stream, true, wake, clock_after_ms(IDLE_LOOK_MS));
+		net_stream_rest(c->stream, NET_REST_READING, wake, clock_after_ms(IDLE_LOOK_MS));
 		all->rests = false;
-		net_session_work(net_stream_session(c->stream)); /* with what they have left */
 	}
 	(void)clients_wait_end(&c->entry);
 }
@@ -356,7 +355,7 @@ flights_rest(struct cql_client *c)
 		c->ends = true;
 	wake = clients_wait_begin(&c->entry);
 	if (wake && !c->ends)
-		net_stream_rest(c->stream, true, wake, until_ns);
+		net_stream_rest(c->stream, NET_REST_IDLE, wake, until_ns);
 	(void)clients_wait_end(&c->entry);
 	if (clock_mono_ns() >= until_ns)
 		flights_trim(c, KEPT);

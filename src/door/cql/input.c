@@ -49,7 +49,8 @@ wait_for_bytes(struct cql_client *c)
 			return STATUS_OK;
 		wake = clients_wait_begin(&c->entry);
 		if (wake)
-			net_stream_rest(c->stream, true, wake, clock_after_ms(IDLE_LOOK_MS));
+			net_stream_rest(c->stream, NET_REST_IDLE, wake,
+					clock_after_ms(IDLE_LOOK_MS));
 		(void)clients_wait_end(&c->entry);
 	}
 }

@@ -58,7 +58,7 @@ wait_for_message(struct mongo_client *c)
 		TRY(net_stream_next(c->stream, &in));
 		if (in.len)
 			return STATUS_OK;
-		net_stream_rest(c->stream, true, NULL, clock_after_ms(IDLE_LOOK_MS));
+		net_stream_rest(c->stream, NET_REST_IDLE, NULL, clock_after_ms(IDLE_LOOK_MS));
 	}
 }
 

@@ -332,7 +332,7 @@ wait_for_bytes(struct rows_client *c)
 		rows_txn_expire(c);
 		until_ns = rows_txn_until_ns(c);
 		look_ns = clock_after_ms(until_ns ? TXN_LOOK_MS : IDLE_LOOK_MS);
-		net_stream_rest(c->stream, true, NULL,
+		net_stream_rest(c->stream, NET_REST_IDLE, NULL,
 				until_ns && until_ns < look_ns ? until_ns : look_ns);
 	}
 }

@@ -80,10 +80,9 @@ mongo_client_wait(struct mongo_client *c, uint64_t deadline_ns)
 			return false;
 		wake = clients_wait_begin(&c->entry);
 		if (wake)
-			net_stream_rest(c->stream, true, wake, deadline_ns);
+			net_stream_rest(c->stream, NET_REST_READING, wake, deadline_ns);
 		(void)clients_wait_end(&c->entry);
 	}
-	net_session_work(net_stream_session(c->stream));
 	return client_goes_on(c);
 }
 

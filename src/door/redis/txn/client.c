@@ -256,7 +256,8 @@ client_wait(struct client *c, bool input, uint64_t deadline_ns)
 	struct event *wake = clients_wait_begin(&c->entry);
 
 	if (wake)
-		net_stream_rest(c->stream, input, wake, deadline_ns);
+		net_stream_rest(c->stream, input ? NET_REST_IDLE : NET_REST_WAITING, wake,
+				deadline_ns);
 	return clients_wait_end(&c->entry);
 }
 
