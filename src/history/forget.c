@@ -92,7 +92,6 @@ record_after(const struct history *h, uint64_t bucket, struct str key, uint64_t 
 	const struct kv_range_options options = { .limit = 1, .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf begin = BUF_INIT(HISTORY_KEY_BYTES);
 	AUTO(buf_release) struct buf end = BUF_INIT(HISTORY_KEY_BYTES);
-	struct kv_future *f;
 	struct kv_range range;
 	size_t skip;
 
@@ -103,11 +102,7 @@ record_after(const struct history *h, uint64_t bucket, struct str key, uint64_t 
 	buf_append_buf(&end, &begin);
 	tuple_put_u64(&begin, us + 1);
 	buf_append_byte(&end, HISTORY_KEY_LAST);
-	TRY(buf_status(&begin));
-	TRY(buf_status(&end));
-	f = kv_get_range(h->tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(history_pairs(h, &begin, &end, &options, &range));
 	return range.count ? record_take(&range.pairs[0], skip, ret) : STATUS_NOT_FOUND;
 }
 
@@ -152,7 +147,6 @@ history_slice_take(const struct history *h, const struct history_slice *slice, s
 						  .mode = KV_SNAPSHOT };
 	AUTO(buf_release) struct buf begin = BUF_INIT(HISTORY_KEY_BYTES);
 	AUTO(buf_release) struct buf end = BUF_INIT(HISTORY_KEY_BYTES);
-	struct kv_future *f;
 	struct kv_range range;
 	size_t skip;
 
@@ -167,11 +161,7 @@ history_slice_take(const struct history *h, const struct history_slice *slice, s
 	} else {
 		history_key_begin(h, slice->bucket, slice->prefix, &begin);
 	}
-	TRY(buf_status(&begin));
-	TRY(buf_status(&end));
-	f = kv_get_range(h->tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(history_pairs(h, &begin, &end, &options, &range));
 	for (size_t i = 0; i < range.count; i++) {
 		struct history_record record;
 

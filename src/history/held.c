@@ -187,7 +187,6 @@ history_held_count(const struct history *h, const struct history_held *held, siz
 	size_t i = h->state->count, skip;
 	uint64_t bucket, bytes;
 	struct str place = STR("");
-	struct kv_future *f;
 	struct kv_range range;
 
 	*ret_records = 0;
@@ -203,11 +202,8 @@ history_held_count(const struct history *h, const struct history_held *held, siz
 	history_key_begin(h, bucket, h->prefix, &end);
 	skip = end.len;
 	buf_append_byte(&end, HISTORY_KEY_LAST);
-	TRY(buf_status(&end));
 	TRY(slice_begin(h, bucket, &begin));
-	f = kv_get_range(h->tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(history_pairs(h, &begin, &end, &options, &range));
 	for (size_t n = 0; n < range.count; n++)
 		bytes += history_record_bytes(h, &range.pairs[n]);
 	if (range.more)

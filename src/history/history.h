@@ -100,8 +100,8 @@ struct history {
 };
 
 /*
- * Returns the largest number of a bucket that has records, also of a history that has ended and is
- * not cleared yet; 0: none has.
+ * Returns the number of the newest bucket that has records; 0: no bucket has any. The records may
+ * be those of a history that has ended, which are cleared some time later.
  */
 MUST_USE enum status history_newest_bucket(const struct history *h, uint64_t *ret);
 

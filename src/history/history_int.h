@@ -31,6 +31,21 @@ history_key_begin(const struct history *h, uint64_t bucket, struct str key, stru
 	buf_append_str(ret, str_skip(key, h->prefix.len));
 }
 
+/* The pairs between two keys, which are made already; fails if making one of them has failed. */
+MUST_USE static inline enum status
+history_pairs(const struct history *h, const struct buf *begin, const struct buf *end,
+	      const struct kv_range_options *options, struct kv_range *ret)
+{
+	struct kv_future *f;
+
+	TRY(buf_status(begin));
+	TRY(buf_status(end));
+	f = kv_get_range(h->tx, buf_str(begin), buf_str(end), options);
+	TRY(kv_future_wait(f));
+	*ret = kv_future_range(f);
+	return STATUS_OK;
+}
+
 /*
  * What a record of additions says: their sum, and how many they were. Where bytes are not counted
  * it is the sum alone, in 8 bytes. Otherwise it is both, as one number of 16 bytes that is added to

@@ -116,18 +116,13 @@ history_newest_bucket(const struct history *h, uint64_t *ret)
 	AUTO(buf_release) struct buf end = BUF_INIT(HISTORY_KEY_BYTES);
 	struct tuple_reader r;
 	struct kv_range range;
-	struct kv_future *f;
 
 	*ret = 0;
 	buf_append_str(&begin, h->prefix);
 	tuple_put_u64(&begin, h->space);
 	buf_append_buf(&end, &begin);
 	buf_append_byte(&end, HISTORY_KEY_LAST);
-	TRY(buf_status(&begin));
-	TRY(buf_status(&end));
-	f = kv_get_range(h->tx, buf_str(&begin), buf_str(&end), &options);
-	TRY(kv_future_wait(f));
-	range = kv_future_range(f);
+	TRY(history_pairs(h, &begin, &end, &options, &range));
 	if (range.count == 0)
 		return STATUS_OK;
 	r = tuple_reader(str_skip(range.pairs[0].key, begin.len));
