@@ -1,8 +1,9 @@
 /*
- * Callouts in long patterns of PCRE2. One before each item, as PCRE2_AUTO_CALLOUT puts them, takes
- * thrice the room of the letter behind it, and the code of a pattern has a size that it cannot
- * exceed: with them it is too large from some 8,000 letters on. A long pattern of plain characters
- * gets fewer of them.
+ * Callouts of PCRE2 in long patterns. PCRE2 limits the size of a compiled pattern. With the option
+ * PCRE2_AUTO_CALLOUT it puts a callout before each item of the pattern, which takes three times as
+ * much room as a letter, so a pattern of more than some 8,000 letters is too large. A long pattern
+ * of plain characters is therefore compiled without that option, and has callouts at greater
+ * distances, which are put into its text.
  */
 #ifndef FROND_BASE_CALLOUTS_H
 #define FROND_BASE_CALLOUTS_H
@@ -13,14 +14,14 @@
 #include "base/str.h"
 
 /*
- * True of a pattern that may be too long for a callout before each item, and in which nothing
- * repeats, groups or means a class: so no match of a few of its characters takes long.
+ * True if the pattern may be too long for a callout before each item, and has no repeats, groups,
+ * classes or escapes. To match a few characters of such a pattern never takes long.
  */
 bool callouts_are_sparse(struct str pattern);
 
 /*
- * Such a pattern with a callout before every few characters, to be compiled without
- * PCRE2_AUTO_CALLOUT. In the arena; NULL: that is full.
+ * Returns such a pattern with a callout before every few characters, in the arena. It is to be
+ * compiled without PCRE2_AUTO_CALLOUT. Its `ptr` is NULL if the arena is full.
  */
 struct str callouts_put(struct str pattern, struct arena *arena);
 

@@ -82,13 +82,14 @@ enum {
 	QUIET_MS = 250,            /* when for so long there was no more of it, */
 	BUSY_MS = 10 * 1000,       /* or when it has never ceased for so long, */
 	/*
-	 * Or, looked at so often, when requests have taken half of their memory and given back such
-	 * a part of it: thousands of long answers take and free all of it many times in a second,
-	 * and what one has freed often lies where others cannot use it.
+	 * Or at once, when requests have taken half of their memory, and have given back this share
+	 * of it since the last time. That is looked at every SHORT_MS. Thousands of long answers
+	 * can take and free all of the memory many times in a second, and other requests often
+	 * cannot use what was freed, because it lies in pieces.
 	 */
 	SHORT_MS = 20,
 	RETURNED_SHARE = 32,
-	TRIM_SHARE = 16, /* of the time between two, what the processor may work for one */
+	TRIM_SHARE = 16, /* between two trims there is so many times what one takes to compute */
 	LEAST_DESCRIPTORS = 256,
 	MOVES_ARENA_BYTES = 16 * 1024 * 1024,
 };

@@ -110,7 +110,7 @@ future_bytes(const struct fdb_future *f)
 	return n;
 }
 
-/* The transaction's owner counts so much of it from now on. */
+/* From now on so many bytes of what the transaction holds are this future's. Its owner calls. */
 static void
 future_hold(struct fdb_future *f, size_t bytes)
 {
@@ -678,6 +678,7 @@ fdb_future_explain(struct kv_future *base)
 {
 	struct fdb_future *f = (struct fdb_future *)base;
 
+	/* The owner has its answer now, and calls this first. */
 	if (!f->base.counted)
 		future_hold(f, future_bytes(f));
 	if (f->base.tx && f->code != 0)

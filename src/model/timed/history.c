@@ -224,8 +224,10 @@ timed_history_set(struct timed *t, struct timed_history_bounds bounds)
 	if (t->has_history)
 		return history_bound(t, &bounds);
 	/*
-	 * Greater than the number of every bucket of an earlier history: of what is swept by the
-	 * clock, which buckets that filled quickly may have overtaken, and of what is there yet.
+	 * The records of an earlier history may still be there. Its buckets must have had lower
+	 * numbers, or clearing them would take records of this one. A number made of the clock is
+	 * higher, unless it is nearly the same moment, or so many buckets were filled that their
+	 * numbers were ahead of the clock.
 	 */
 	TRY(history_newest_bucket(&h, &first));
 	first++;
