@@ -1,8 +1,10 @@
 /* A worker that computes gives way again and again, and one that waits does not (turns.h). */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -36,11 +38,34 @@ who_computes_gives_way_until_the_end(void **state)
 	turns_end();
 }
 
+/* As a worker on a busy machine, which has the signal of a turn whenever it gets a processor. */
+static void
+who_has_waited_keeps_its_turn(void **state)
+{
+	const struct timespec two_turns = { 0, 2 * TURN_NS };
+	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before = turns_given();
+	sigset_t turn_ends;
+
+	(void)state;
+	sigemptyset(&turn_ends);
+	sigaddset(&turn_ends, SIGALRM);
+	turns_begin();
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(sigprocmask(SIG_BLOCK, &turn_ends, NULL), 0);
+		assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, 0, &two_turns, NULL), 0);
+		assert_int_equal(sigprocmask(SIG_UNBLOCK, &turn_ends, NULL), 0);
+	}
+	turns_end();
+	assert_true(turns_given() - before <= 1 + (clock_cpu_ns() - before_ns) / TURN_LEAST_NS);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_computes_gives_way_until_the_end),
+		cmocka_unit_test(who_has_waited_keeps_its_turn),
 	};
 
 	return cmocka_run_group_tests_name("turns", tests, NULL, NULL);

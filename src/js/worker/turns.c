@@ -9,12 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 /* The thread and its own signal handler share these. */
 static volatile bool computes;
 static volatile bool runs; /* the timer */
 static volatile uint64_t given;
+static volatile uint64_t given_at_ns; /* by the thread's processor time */
 
 static bool prepared;
 static timer_t timer;
@@ -28,6 +30,23 @@ timer_set(long ns)
 	(void)timer_settime(timer, 0, &every, NULL);
 }
 
+/*
+ * The timer goes on while the thread waits for a processor, so when the thread gets one, a signal
+ * waits for it. It must not give that turn away unused: beside other processes it would never
+ * compute.
+ */
+static void
+give_way(void)
+{
+	uint64_t now = clock_cpu_ns();
+
+	if (now - given_at_ns < TURN_LEAST_NS)
+		return;
+	given_at_ns = now;
+	given++;
+	(void)sched_yield();
+}
+
 static void
 on_turn_end(int number)
 {
@@ -35,8 +54,7 @@ on_turn_end(int number)
 
 	(void)number;
 	if (computes) {
-		given++;
-		(void)sched_yield();
+		give_way();
 	} else {
 		timer_set(0);
 	}

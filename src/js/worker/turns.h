@@ -14,6 +14,7 @@
 
 enum {
 	TURN_NS = 500000,
+	TURN_LEAST_NS = TURN_NS / 2, /* of processor time, between two times of giving way */
 };
 
 /*
@@ -23,7 +24,10 @@ enum {
  */
 void turns_prepare(void);
 
-/* Until turns_end() the thread gives way every TURN_NS, also in the engine's code. */
+/*
+ * Until turns_end() the thread gives way every TURN_NS, also in the engine's code, but only after
+ * it has computed for TURN_LEAST_NS since the last time.
+ */
 void turns_begin(void);
 void turns_end(void);
 
