@@ -310,6 +310,52 @@ def reads_of_rows_that_come_together_share_transactions(cwd):
                     equal(rows_of(body), [{"v": str(n).encode()}])
 
 
+ALONE = "frond_cql_alone_reads_total"
+LATELY = 64  # BESIDE_LATELY
+
+
+@test
+def who_waits_for_each_answer_needs_no_second_fiber(cwd):
+    with Door(cwd) as door, begin(door) as c:
+        c.query("CREATE TABLE ks.long (k int PRIMARY KEY, a text, b text, c text)")
+        for k, text in ((1, "x"), (2, "x" * 3900000)):
+            c.query(f"INSERT INTO ks.long (k, a) VALUES ({k}, '{text}')")
+            for column in "bc":
+                c.query(f"UPDATE ks.long SET {column} = '{text}' WHERE k = {k}")
+        one = prepare(c, "SELECT * FROM ks.long WHERE k = ?")
+
+        def alone(*keys, count=1):
+            """How many of so many sets of reads, each sent behind the answers before, had no fiber of their own."""
+            before = door.metrics().get(ALONE, 0)
+            for _ in range(count):
+                equal({opcode for _, opcode, _ in ask_prepared(c, *(execute(c, one, k) for k in keys))}, {RESULT})
+            return door.metrics()[ALONE] - before
+
+        # On a busy machine an answer may take long, and then the next ones have fibers.
+        for _ in range(ATTEMPTS):
+            if alone(1, count=5) == 5:
+                break
+            alone(1, count=LATELY)
+        else:
+            raise AssertionError("a read that is alone has a fiber of its own")
+        # Who sends statements together is expected to do so again.
+        alone(*[1] * 8)
+        equal(alone(1, count=LATELY - 8), 0)
+        for _ in range(ATTEMPTS):
+            if alone(1, count=LATELY):
+                break
+        else:
+            raise AssertionError("who sent statements together once has fibers for ever")
+        # So is who reads for long: what such a client sends meanwhile is not held up again.
+        for _ in range(ATTEMPTS):
+            alone(1, count=LATELY)
+            if alone(2):
+                break
+        else:
+            raise AssertionError("a read that is alone has a fiber of its own")
+        equal(alone(1, count=LATELY - 8), 0)
+
+
 @test
 def what_is_kept_for_further_statements_goes_when_a_connection_rests(cwd):
     def held(door):
