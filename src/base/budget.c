@@ -157,6 +157,13 @@ budget_has_room(const struct budget *b)
 }
 
 bool
+budget_is_exceeded(const struct budget *b)
+{
+	return budget_held(b) > b->limit_bytes + b->limit_bytes / BUDGET_SHORT_SHARE +
+					budget_read_relaxed(&b->read_bytes);
+}
+
+bool
 budget_is_half_held(const struct budget *b)
 {
 	return b && budget_held(b) > b->limit_bytes / 2;
@@ -648,6 +655,15 @@ budget_unuse(struct budget_part *p, size_t n)
 	/* What the part has asked for stays its own, and most often that is all it has taken. */
 	if (p->taken_bytes > p->asked_bytes)
 		budget_give_back_unused(p);
+}
+
+void
+budget_count_all(struct budget_part *p, size_t n)
+{
+	if (n > p->used_bytes)
+		budget_count(p, n - p->used_bytes);
+	else if (n < p->used_bytes)
+		budget_unuse(p, p->used_bytes - n);
 }
 
 void

@@ -15,6 +15,14 @@
 bool budget_has_room(const struct budget *b);
 
 /*
+ * True if all together hold as much as they ever may, turns to read aside: no request that has a
+ * part still to make begins. Thousands that begin at one moment may last from the next one on, and
+ * then leave the share of short ones to those behind them, though nobody has let them in. They
+ * are told to leave soon. Takes no lock.
+ */
+bool budget_is_exceeded(const struct budget *b);
+
+/*
  * True if more than half of all is held. From there on whoever can take less of something does:
  * reads ahead, pages, buffers that are kept. The other half is then for what nobody can do without.
  * False for NULL, where memory is not limited. Takes no lock.

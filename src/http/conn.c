@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
+#include "net/memory.h"
 
 /* The stream's state and malloc's own come on top; tests/http measures the whole. */
 _Static_assert(sizeof(struct conn) <= 192, "thousands of idle connections have to be cheap");
@@ -153,8 +154,15 @@ conn_handled(void *arg)
 	struct conn *c = x->conn;
 
 	x->skipping = true;
-	buf_clear(&x->body_in);
+	if (x->parser.complete) {
+		buf_clear(&x->body_in);
+	} else {
+		/* The rest of the body may take its time, and is dropped. */
+		buf_release(&x->body_in);
+		buf_release(&x->body_out);
+	}
 	buf_release(&x->body_whole);
+	exchange_count_input(x);
 	net_session_returned(&x->session);
 	if (c->state != CONN_STATE_CLOSING)
 		conn_set_state(c, CONN_STATE_FINISH);
@@ -291,6 +299,8 @@ conn_input(struct net_conn *net, struct str data)
 	if (c->state == CONN_STATE_LINGER || c->state == CONN_STATE_CLOSING)
 		return;
 	buf_append_str(&c->pending, str_skip(data, used));
+	if (c->x)
+		exchange_count_input(c->x);
 	if (buf_status(&c->pending) != STATUS_OK)
 		net_conn_abort(net);
 }
@@ -408,8 +418,9 @@ conn_wants_input(const struct net_conn *net)
 	if (!c->x)
 		return true;
 	if (c->x->parser.complete)
-		return c->pending.len < CONN_PENDING_BYTES;
-	return c->x->skipping || c->x->body_in.len < CONN_BODY_BYTES;
+		return c->pending.len < net_memory_input_bytes(net->loop, CONN_PENDING_BYTES);
+	return c->x->skipping ||
+	       c->x->body_in.len < net_memory_input_bytes(net->loop, CONN_BODY_BYTES);
 }
 
 static void

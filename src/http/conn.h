@@ -73,12 +73,13 @@ struct http_exchange {
 	struct buf body_in;
 	struct buf body_out;
 	struct buf body_whole;
-	uint64_t body_taken;     /* bytes that came, read or skipped */
-	uint64_t body_looked;    /* of `body_taken`, when the client was judged last */
-	uint64_t body_answered;  /* `body_taken` when the head of the answer was made */
-	struct net_pace sending; /* of the body, while the handler waits for it */
-	bool continued;          /* "100 Continue" was sent, or is no longer due */
-	bool skipping;           /* the handler has gone: drop what comes */
+	struct budget_part input_part; /* of the first two, and of what the connection keeps */
+	uint64_t body_taken;           /* bytes that came, read or skipped */
+	uint64_t body_looked;          /* of `body_taken`, when the client was judged last */
+	uint64_t body_answered;        /* `body_taken` when the head of the answer was made */
+	struct net_pace sending;       /* of the body, while the handler waits for it */
+	bool continued;                /* "100 Continue" was sent, or is no longer due */
+	bool skipping;                 /* the handler has gone: drop what comes */
 
 	/* The answer. */
 	int status;
@@ -119,6 +120,8 @@ conn_loop(const struct conn *c)
 /* Exchanges, with their memory, from and to the loop's spare ones. NULL when out of memory. */
 struct http_exchange *exchange_take(struct conn *c);
 void exchange_put(struct http_exchange *x);
+/* Buffers of input have grown or shrunk. */
+void exchange_count_input(struct http_exchange *x);
 void exchange_drop_spares(struct http_loop *l);
 
 /* Runs the handler, on its fiber. `exchange` is the struct http_exchange. */

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/budget_room.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -12,6 +13,13 @@
 
 /* ---- Life ---- */
 
+void
+exchange_count_input(struct http_exchange *x)
+{
+	net_memory_count_input(&x->input_part, &x->session,
+			       x->body_in.cap + x->body_out.cap + x->conn->pending.cap);
+}
+
 static bool
 exchange_take_body(void *arg, struct str data)
 {
@@ -21,6 +29,7 @@ exchange_take_body(void *arg, struct str data)
 	if (x->skipping)
 		return true;
 	buf_append_str(&x->body_in, data);
+	exchange_count_input(x);
 	return buf_status(&x->body_in) == STATUS_OK;
 }
 
@@ -82,6 +91,8 @@ exchange_take(struct conn *c)
 	x->conn = c;
 	x->loop = l;
 	net_session_begin(&x->session, &c->net);
+	budget_part_init(&x->input_part, c->net.loop->memory);
+	exchange_count_input(x);
 	x->status = 200;
 	x->chunk_at = SIZE_MAX;
 	return x;
@@ -93,6 +104,7 @@ exchange_put(struct http_exchange *x)
 	struct http_loop *l = x->loop;
 
 	assert(!x->session.task);
+	budget_part_release(&x->input_part);
 	exchange_end_gzip(x); /* the session's part of the budget ends with the session */
 	if (l->spare_count >= EXCHANGE_SPARES) {
 		exchange_free(x);
@@ -276,6 +288,18 @@ exchange_send_continue(struct http_exchange *x)
 	exchange_send(x);
 }
 
+/* Buffers that have nothing in them are not kept while memory is short. */
+static void
+exchange_release_input(struct http_exchange *x)
+{
+	if (budget_is_half_held(x->conn->net.loop->memory)) {
+		buf_release(&x->body_out);
+		if (!x->body_in.len)
+			buf_release(&x->body_in);
+	}
+	exchange_count_input(x);
+}
+
 /* How much of the body has come since the last such call. */
 static uint64_t
 exchange_came(struct http_exchange *x)
@@ -324,6 +348,7 @@ exchange_wait_body(struct http_exchange *x)
 
 	/* What came while nobody waited is to the client's credit, but ends no silence to come. */
 	(void)net_pace_count(&x->sending, &limits, 0, exchange_came(x));
+	exchange_release_input(x);
 	verdict = net_memory_wait_for_request(&x->session, &x->sending, &x->body_taken);
 	x->body_looked = x->body_taken;
 	switch (verdict) {

@@ -205,6 +205,26 @@ net_memory_reserve_again(struct net_session *s, size_t n)
 	return net_memory_reserve(s, want - s->part.taken_bytes);
 }
 
+/* ---- Input ---- */
+
+void
+net_memory_count_input(struct budget_part *input, const struct net_session *s, size_t bytes)
+{
+	budget_count_all(input, bytes);
+	if (!bytes)
+		budget_part_end_lasting(input);
+	else if (s->part.lasts)
+		budget_part_last(input);
+}
+
+size_t
+net_memory_input_bytes(const struct net_loop *l, size_t most)
+{
+	size_t least = most < NET_MEMORY_INPUT_LEAST_BYTES ? most : NET_MEMORY_INPUT_LEAST_BYTES;
+
+	return budget_is_half_held(l->memory) ? budget_portion(l->memory, most, least) : most;
+}
+
 /* ---- Parts of their own ---- */
 
 void
@@ -232,10 +252,7 @@ net_memory_part_resize(struct budget_part *p, size_t bytes)
 {
 	bool full = false;
 
-	if (bytes > p->used_bytes)
-		budget_count(p, bytes - p->used_bytes);
-	else
-		budget_unuse(p, p->used_bytes - bytes);
+	budget_count_all(p, bytes);
 	return !budget_is_unwelcome(p, &full) || (!full && bytes <= BUDGET_FREE_BYTES);
 }
 

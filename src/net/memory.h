@@ -41,6 +41,8 @@ enum {
 	 */
 	NET_MEMORY_LOOK_MS = 250,
 	NET_MEMORY_LOOK_BYTES = 16 * 1024,
+	/* net_memory_input_bytes(), when memory is short */
+	NET_MEMORY_INPUT_LEAST_BYTES = 4 * 1024,
 	/* net_memory_stretch_bytes(): all requests together about one such part of the budget. */
 	NET_MEMORY_STRETCH_SHARE = 16,
 	NET_MEMORY_STRETCH_MOST = 512 * 1024,
@@ -124,6 +126,22 @@ enum net_verdict net_memory_wait_for_request(struct net_session *s, struct net_p
 
 /* The whole request has arrived: reserves again what was given back, so that it has `n` bytes. */
 MUST_USE enum status net_memory_reserve_again(struct net_session *s, size_t n);
+
+/* ---- Input ---- */
+
+/*
+ * Counts `bytes` as what the buffers of a connection's input take in all now, in a part of their
+ * own. They are there, and cannot be refused: see net_memory_input_bytes(). Input that a request
+ * which lasts is waiting for lasts as well. Call this on the connection's loop whenever they have
+ * grown or shrunk.
+ */
+void net_memory_count_input(struct budget_part *input, const struct net_session *s, size_t bytes);
+
+/*
+ * Returns how much may have come and not been taken before a connection is no longer read from:
+ * `most` while memory is free, less the more of it is held.
+ */
+size_t net_memory_input_bytes(const struct net_loop *l, size_t most);
 
 /* ---- Parts of their own ---- */
 

@@ -108,19 +108,10 @@ stream_drop(struct net_stream_conn *c)
 	mem_free(s);
 }
 
-/* Counts what the buffers of input take. It is there, and cannot be refused: see wants_input(). */
 static void
 stream_count_input(struct net_stream *s)
 {
-	size_t bytes = s->in.cap + s->held.cap;
-	size_t counted = s->input_part.used_bytes;
-
-	if (bytes > counted)
-		budget_count(&s->input_part, bytes - counted);
-	else if (bytes < counted)
-		budget_unuse(&s->input_part, counted - bytes);
-	if (!bytes)
-		budget_part_end_lasting(&s->input_part);
+	net_memory_count_input(&s->input_part, &s->session, s->in.cap + s->held.cap);
 }
 
 /* Bytes that came and were not taken. */
@@ -188,7 +179,9 @@ stream_wait_to_run(struct net_stream_conn *c)
 static void
 stream_run(struct net_stream_conn *c)
 {
-	if (net_session_lacks_room(&c->stream->session)) {
+	const struct budget *b = c->net.loop->memory;
+
+	if (net_session_lacks_room(&c->stream->session) || (b && budget_is_exceeded(b))) {
 		stream_wait_to_run(c);
 		return;
 	}
@@ -287,11 +280,7 @@ stream_input(struct net_conn *net, struct str data)
 static size_t
 stream_input_limit(const struct net_conn *net)
 {
-	size_t most = stream_options(net)->input_bytes;
-	size_t least = most < NET_STREAM_INPUT_LEAST_BYTES ? most : NET_STREAM_INPUT_LEAST_BYTES;
-	const struct budget *b = net->loop->memory;
-
-	return budget_is_half_held(b) ? budget_portion(b, most, least) : most;
+	return net_memory_input_bytes(net->loop, stream_options(net)->input_bytes);
 }
 
 static bool

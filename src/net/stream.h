@@ -21,7 +21,6 @@ struct net_stream;
 
 enum {
 	NET_STREAM_INPUT_BYTES = 64 * 1024,
-	NET_STREAM_INPUT_LEAST_BYTES = 4 * 1024, /* when memory is short */
 	NET_STREAM_OUTPUT_BYTES = 64 * 1024,
 	NET_STREAM_PATIENCE_MS = 100, /* of a rest, before memory is given back */
 	/*

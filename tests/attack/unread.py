@@ -352,6 +352,24 @@ class Halves:
         return clients
 
 
+class Bodies(Halves):
+    """Requests of the HTTP API whose bodies stop half-way: half of them where nobody may read the body."""
+
+    name = "halves_of_bodies"
+
+    def attack(self, server, size):
+        clients = [connect(server, port=int(server.http)) for _ in range(size["clients"])]
+        for i, s in enumerate(clients):
+            head = (f"PUT /small/doc{i} HTTP/1.1\r\nHost: {'127.0.0.1' if i % 2 else 'elsewhere'}\r\n"
+                    "Content-Type: application/json\r\nContent-Length: 300000\r\n\r\n")
+            s.setblocking(False)
+            try:
+                s.send(head.encode() + b'{"a": "' + b"v" * size["bytes"])
+            except OSError:
+                pass
+        return clients
+
+
 class Queued:
     """Commands that wait for an EXEC that does not come."""
 
@@ -452,8 +470,8 @@ class MongoCursors(MongoAnswers):
 
 
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(), *unread_cql.ATTACKS,
-           *unread_rows.ATTACKS]
+           Halves(), Bodies(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(),
+           *unread_cql.ATTACKS, *unread_rows.ATTACKS]
 
 
 def close_all(sockets):
