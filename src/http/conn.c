@@ -219,6 +219,22 @@ conn_look_after_client(struct conn *c)
 	return !c->net.lost;
 }
 
+/*
+ * A head that is not complete takes as long as its client likes, so a long one counts in full. True
+ * if it holds more than most need while memory is short: there may be as many as connections.
+ */
+static bool
+conn_head_is_too_much(struct conn *c)
+{
+	const struct budget *b = c->net.loop->memory;
+
+	if (c->x->parser.text.len <= NET_MEMORY_INPUT_LEAST_BYTES)
+		return false;
+	budget_part_last(&c->x->input_part);
+	exchange_count_input(c->x);
+	return b && budget_is_short(b);
+}
+
 /* What the parser's outcome means for the exchange. */
 static void
 conn_after_parse(struct conn *c, enum parser_result result)
@@ -231,12 +247,19 @@ conn_after_parse(struct conn *c, enum parser_result result)
 		} else if (x->parser.head_done) {
 			c->keep = x->parser.keep_alive && !c->net.loop->stopping;
 			conn_set_state(c, CONN_STATE_RUN);
+			budget_part_end_lasting(&x->input_part);
+			if (x->parser.text.len > NET_MEMORY_INPUT_LEAST_BYTES)
+				exchange_count_input(x);
 			/*
 			 * The handler runs inside this call, and may be through when it returns:
 			 * then the exchange is another's already, and `x` must not be used.
 			 */
 			if (!conn_run_handler(c))
 				conn_refuse_request(c, 503, "Out of memory.");
+		} else if (conn_head_is_too_much(c)) {
+			METRIC_REFUSED("memory_bytes");
+			c->keep = false;
+			conn_refuse_request(c, 503, "There is no memory for so long a head.");
 		}
 		return;
 	}

@@ -73,7 +73,7 @@ struct http_exchange {
 	struct buf body_in;
 	struct buf body_out;
 	struct buf body_whole;
-	struct budget_part input_part; /* of the first two, and of what the connection keeps */
+	struct budget_part input_part; /* of what has come: the head, a body, what is behind */
 	uint64_t body_taken;           /* bytes that came, read or skipped */
 	uint64_t body_looked;          /* of `body_taken`, when the client was judged last */
 	uint64_t body_answered;        /* `body_taken` when the head of the answer was made */

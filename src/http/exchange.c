@@ -17,7 +17,8 @@ void
 exchange_count_input(struct http_exchange *x)
 {
 	net_memory_count_input(&x->input_part, &x->session,
-			       x->body_in.cap + x->body_out.cap + x->conn->pending.cap);
+			       x->parser.text.cap + x->body_in.cap + x->body_out.cap +
+				       x->conn->pending.cap);
 }
 
 static bool

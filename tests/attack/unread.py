@@ -370,6 +370,24 @@ class Bodies(Halves):
         return clients
 
 
+class Heads(Halves):
+    """The same of heads."""
+
+    name = "halves_of_heads"
+    full = {"clients": 4000, "bytes": 60 * 1024}
+    bounded = {"clients": 500, "bytes": 60 * 1024}
+
+    def attack(self, server, size):
+        clients = [connect(server, port=int(server.http)) for _ in range(size["clients"])]
+        for s in clients:
+            s.setblocking(False)
+            try:
+                s.send(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"v" * size["bytes"])
+            except OSError:
+                pass
+        return clients
+
+
 class Queued:
     """Commands that wait for an EXEC that does not come."""
 
@@ -470,7 +488,7 @@ class MongoCursors(MongoAnswers):
 
 
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Bodies(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(),
+           Halves(), Bodies(), Heads(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(),
            *unread_cql.ATTACKS, *unread_rows.ATTACKS]
 
 

@@ -181,8 +181,6 @@ handle(struct http_exchange *x, void *arg)
 	} else if (str_eq(path, STR("/sleep"))) {
 		atomic_fetch_add(&waiting, 1);
 		sleep_long(x, 150);
-	} else if (str_eq(path, STR("/late"))) {
-		sleep_long(x, 1000);
 	} else if (str_eq(path, STR("/yield"))) {
 		take_turns(x);
 	} else if (str_eq(path, STR("/alone"))) {
@@ -574,55 +572,6 @@ a_body_that_does_not_come_leaves_its_memory_to_others(void **state)
 	}
 	assert_true(net_host_take_memory_peak(server_host(f.server)) <= 8 << 20);
 	answer_release(&a);
-	fixture_stop(&f);
-}
-
-/*
- * Bytes that nobody reads yet are there, and cannot be refused. They count, and the more of them
- * there are the fewer are taken of each further client.
- */
-static void
-bodies_that_come_before_they_are_read_are_counted(void **state)
-{
-	enum {
-		CLIENTS = 150,
-		BYTES = 100000,
-		FEW = 10,
-		LIMIT = 8 << 20
-	};
-	const struct server_config config = { .memory_bytes = LIMIT };
-	struct client *clients = calloc(CLIENTS, sizeof(*clients));
-	struct net_host *host;
-	struct fixture f;
-	size_t peak = 0;
-
-	(void)state;
-	assert_non_null(clients);
-	begin(&f, &config);
-	host = server_host(f.server);
-	for (size_t i = 0; i < CLIENTS; i++) {
-		client_open(&clients[i], &f);
-		client_send_cstr(
-			&clients[i],
-			"POST /late HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
-		send_body(&clients[i], BYTES);
-		if (i + 1 != FEW)
-			continue;
-		for (int k = 0; k < 5000 && peak < (size_t)FEW * BYTES; k++) {
-			usleep(1000);
-			peak = net_host_take_memory_peak(host);
-		}
-		assert_true(peak >= (size_t)FEW * BYTES);
-	}
-	assert_true(net_host_take_memory_peak(host) <= LIMIT + LIMIT / 4);
-	for (size_t i = 0; i < CLIENTS; i++)
-		client_close(&clients[i]);
-	for (int k = 0; k < 5000 && peak; k++) {
-		usleep(1000);
-		peak = net_host_take_memory_peak(host);
-	}
-	assert_int_equal(peak, 0);
-	free(clients);
 	fixture_stop(&f);
 }
 
@@ -1163,7 +1112,6 @@ main(void)
 		cmocka_unit_test(a_reader_that_stalls_times_out),
 		cmocka_unit_test(a_body_waits_until_another_has_left_memory_for_it),
 		cmocka_unit_test(a_body_that_does_not_come_leaves_its_memory_to_others),
-		cmocka_unit_test(bodies_that_come_before_they_are_read_are_counted),
 		cmocka_unit_test(a_body_without_memory_in_time_is_refused),
 		cmocka_unit_test(who_leaves_while_waiting_for_memory_is_forgotten),
 		cmocka_unit_test(too_many_connections_are_told_so),
