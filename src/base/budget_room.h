@@ -15,10 +15,11 @@
 bool budget_has_room(const struct budget *b);
 
 /*
- * True if all together hold as much as they ever may, turns to read aside: no request that has a
- * part still to make begins. Thousands that begin at one moment may last from the next one on, and
- * then leave the share of short ones to those behind them, though nobody has let them in. They
- * are told to leave soon. Takes no lock.
+ * True if all together hold an eighth more than there is, turns to read aside. A connection that has
+ * no request at work then waits with its next one, even if budget_has_room() says that little of
+ * this is held by short requests: thousands that begin at one moment may last from the next one on,
+ * which makes room for as many short ones again. Those that nobody has let in are told to leave
+ * soon. Takes no lock.
  */
 bool budget_is_exceeded(const struct budget *b);
 
