@@ -53,7 +53,7 @@ enum status
 index_progress_list(struct kv_tx *tx, size_t most, struct arena *arena, struct index_progress **ret,
 		    size_t *ret_count)
 {
-	struct index_progress *list = arena_zalloc(arena, (most + 1) * sizeof(*list));
+	struct index_progress *list = arena_zalloc(arena, most * sizeof(*list));
 	struct index_work_entry *work;
 	size_t work_count, count = 0;
 

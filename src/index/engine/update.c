@@ -404,7 +404,7 @@ index_update(struct index_writer *writer, const struct index_change *change,
 	for (size_t i = 0; set->any_unique && i < count; i++) {
 		enum status status = diff_check_unique(writer, &diffs[i]);
 
-		if (status == STATUS_DUPLICATE && ret_def)
+		if (status == STATUS_DUPLICATE)
 			*ret_def = diffs[i].def;
 		TRY(status);
 	}
