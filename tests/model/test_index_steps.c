@@ -474,6 +474,8 @@ static void
 cut_in_four(void)
 {
 	memcpy(world.cuts, three_cuts, sizeof(three_cuts));
+	/* No cut: the last stretch has no end. */
+	world.cuts[COUNT(three_cuts)] = STR("z");
 	world.cut_count = COUNT(three_cuts);
 	world.left = 5;
 	world.total = 20;

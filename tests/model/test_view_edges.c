@@ -161,6 +161,51 @@ a_row_has_bytes_up_to_its_limits(void **state)
 	world_free(w);
 }
 
+/* What becomes of sort keys of texts; STATUS_OK: they are made. */
+static enum status sort_key_fails;
+
+enum status __real_collate_sort_key(struct str text, size_t most, struct index_work *w,
+				    struct buf *ret);
+enum status __wrap_collate_sort_key(struct str text, size_t most, struct index_work *w,
+				    struct buf *ret);
+
+enum status
+__wrap_collate_sort_key(struct str text, size_t most, struct index_work *w, struct buf *ret)
+{
+	return sort_key_fails ? sort_key_fails : __real_collate_sort_key(text, most, w, ret);
+}
+
+/* A view that lacked it would never get it: no row is left out for what passes. */
+static void
+a_row_whose_place_is_not_known_now_ends_the_batch(void **state)
+{
+	static const enum status failures[] = { STATUS_NOMEM, STATUS_UNAVAILABLE, STATUS_CANCELLED,
+						STATUS_STEPS };
+	struct world *w = world_new(*state);
+	const struct view_build build = build_of(w, &giving);
+	const struct catalog_seq nothing = { 0 };
+
+	design_set(w, "{\"views\":{\"p\":{\"map\":\"pairs\"}}}");
+	fixture_put(w->f, "d", NULL, "{}");
+	given.count = 2;
+	given.key = STR("\"text\"");
+	given.value = STR("1");
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		struct view_batch *batch;
+		struct err err = { 0 };
+
+		assert_int_equal(view_batch_new(&batch), STATUS_OK);
+		sort_key_fails = failures[i];
+		assert_int_equal(view_batch_make(&build, 1, &nothing, &nothing, batch, &err),
+				 failures[i]);
+		sort_key_fails = STATUS_OK;
+		assert_int_equal(batch->left_out_count, 0);
+		view_batch_free(batch);
+	}
+	assert_given(w, NULL, 0, 2);
+	world_free(w);
+}
+
 /* A key with the id of its document, and what stands in front of both. */
 static void
 the_key_of_a_row_has_room_for_the_id(void **state)
@@ -1108,6 +1153,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_row_has_bytes_up_to_its_limits),
+		TEST(a_row_whose_place_is_not_known_now_ends_the_batch),
 		TEST(the_key_of_a_row_has_room_for_the_id),
 		TEST(a_document_has_rows_up_to_its_limit),
 		TEST(a_document_that_lacks_all_rows_is_known_again),

@@ -207,6 +207,66 @@ groups_of_few_sums_are_read_in_waves(void **state)
 	world_free(w);
 }
 
+#define SPACED_KEY "[1, \"x\" ]"
+
+static enum status
+map_spaced_key(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	       struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	       struct view_error *ret_error, struct err *err)
+{
+	(void)arg, (void)docs, (void)arena, (void)ret_error, (void)err;
+	for (*ret_done = 0; *ret_done < count; ++*ret_done) {
+		for (size_t i = 0; i < design->map_count; i++) {
+			view_sink_next(sink);
+			view_sink_row(sink, STR(SPACED_KEY), STR("1"));
+		}
+	}
+	return STATUS_OK;
+}
+
+/* The key of a group of exact keys is that of its row, which has blanks of its own. */
+static void
+an_exact_key_stays_as_it_was_emitted(void **state)
+{
+	static const struct {
+		unsigned level;
+		const char *key;
+	} cases[] = { { VIEW_LEVEL_EXACT, SPACED_KEY }, { 2, "[1, \"x\"]" }, { 1, "[1]" } };
+	const struct view_functions functions = { .map = map_spaced_key };
+	struct world *w = world_new(*state);
+	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
+	struct view_target target = target_of(w);
+	struct catalog_seq least;
+	struct view_error error;
+	struct err err = { 0 };
+
+	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":"
+					       "\"_sum\"}}}"),
+					   false, w->f->arena, &w->design, &err),
+			 STATUS_OK);
+	target.functions = &functions;
+	(void)fixture_put(w->f, "d", NULL, "{}");
+	least = newest(w);
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct view_groups_options options = { .level = cases[i].level,
+						       .limit = UINT64_MAX };
+		struct view_question all = { 0 };
+		struct view_results page;
+		struct asked a;
+
+		asked_open(w, &a);
+		assert_int_equal(view_range_make(&a.group, &all, &a.w, &a.range, &err), STATUS_OK);
+		groups_page(w, &a, &reducing, &options, PAGE_MOST, &page);
+		assert_int_equal(page.count, 1);
+		assert_true(str_eq(page.results[0].key, str_from_cstr(cases[i].key)));
+		asked_close(&a);
+	}
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -216,6 +276,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(wide_groups_are_read_in_one_pass, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(groups_of_few_sums_are_read_in_waves, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(an_exact_key_stays_as_it_was_emitted, fixture_setup,
 						fixture_teardown),
 	};
 

@@ -88,6 +88,38 @@ a_request_waits_until_its_deadline_or_its_end(void **state)
 	world_free(w);
 }
 
+enum {
+	LATE_NS = 1, /* a deadline, which is noticed when the updates of `late` have ended */
+};
+
+static struct world *late;
+
+size_t __real_event_wait_any(struct event *const *events, size_t n, uint64_t deadline_ns);
+size_t __wrap_event_wait_any(struct event *const *events, size_t n, uint64_t deadline_ns);
+
+size_t
+__wrap_event_wait_any(struct event *const *events, size_t n, uint64_t deadline_ns)
+{
+	if (deadline_ns != LATE_NS)
+		return __real_event_wait_any(events, n, deadline_ns);
+	updates_end(late);
+	return n;
+}
+
+/* The update that it wants to leave is not there any more, and has left an answer. */
+static void
+a_deadline_that_comes_with_the_answer_is_in_time(void **state)
+{
+	struct world *w = world_new(*state);
+	struct view_error error;
+
+	doc_put(w, &w->docs[0]);
+	late = w;
+	assert_int_equal(update_by(w, &views_functions, LATE_NS, NULL, &error), STATUS_OK);
+	check_all(w);
+	world_free(w);
+}
+
 /* Returns at once, as nobody waits for it. */
 static enum status
 ask(struct world *w, const struct view_functions *functions)
@@ -456,6 +488,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_waits_until_its_deadline_or_its_end),
+		TEST(a_deadline_that_comes_with_the_answer_is_in_time),
 		TEST(nothing_is_asked_of_an_engine_that_ends),
 		TEST(so_many_groups_are_updated_at_once),
 		TEST(a_group_whose_turn_never_comes_is_cancelled),

@@ -231,6 +231,37 @@ an_index_is_what_its_description_says(void **state)
 	}
 }
 
+/* Without a commit: the definition stays as it is. */
+static enum status
+describe_index(struct turn *t, struct plain *p)
+{
+	static char text[INDEX_SPEC_BYTES + 1];
+	const struct index_def *def = &index_set_of(p->db)->defs[0];
+	size_t len = INDEX_SPEC_BYTES + (t->json != NULL);
+	enum status status;
+
+	memset(text, 'x', sizeof(text));
+	status = index_spec_set(p->tx, p->db, def, str_of(text, len), &t->f->err);
+	return status == STATUS_OK ? STATUS_CANCELLED : status;
+}
+
+static void
+a_changed_description_has_the_limit_of_a_new_one(void **state)
+{
+	struct fixture *f = *state;
+	struct turn t = { .f = f,
+			  .name = EXPLODED,
+			  .run = make_index,
+			  .json = "{\"name\":\"x\",\"key\":{\"a\":1}}" };
+
+	assert_int_equal(turn(&t), STATUS_OK);
+	t.run = describe_index;
+	assert_int_equal(turn(&t), STATUS_LIMIT);
+	assert_non_null(strstr(f->err.text, "at most"));
+	t.json = NULL;
+	assert_int_equal(turn(&t), STATUS_CANCELLED);
+}
+
 /* ---- Filters, and updates of each path ---- */
 
 static enum status
@@ -442,6 +473,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(what_is_no_index_is_refused),
 		CASE(an_index_is_what_its_description_says),
+		CASE(a_changed_description_has_the_limit_of_a_new_one),
 		CASE(an_update_of_any_path_leaves_the_entries_that_a_filter_wants),
 		CASE(a_document_of_many_leaves_is_read_whole),
 		CASE(the_newest_event_is_the_last_of_the_log),
