@@ -137,7 +137,7 @@ plain_step_is_position(struct str step, uint32_t *ret)
 	uint64_t n;
 
 	if (!step.len || step.len > POSITION_DIGITS || (step.ptr[0] == '0' && step.len > 1) ||
-	    step.ptr[0] < '0' || step.ptr[0] > '9' || !str_to_u64(step, &n))
+	    !str_to_u64(step, &n))
 		return false;
 	*ret = (uint32_t)n;
 	return true;

@@ -188,7 +188,8 @@ item_take(struct catalog_verify *v, const struct history_state *state,
 	    kind != TIMED_VERSION_NOTE || !row_take(r.rest, &len))
 		return STATUS_OK;
 	row = str_of(r.rest.ptr, len);
-	if (!item->notes || era != item->era || !str_eq(row, buf_str(&item->row))) {
+	/* Before the first note the row is empty, as that of no item is. */
+	if (era != item->era || !str_eq(row, buf_str(&item->row))) {
 		TRY(item_finish(v, state, item));
 		buf_clear(&item->row);
 		buf_append_str(&item->row, row);
