@@ -10,6 +10,7 @@
 #include "kv/tuple.h"
 #include "model/revisioned/body.h"
 #include "model/revisioned/read.h"
+#include "verified.h"
 
 enum {
 	NUMBERS = 240000,    /* 480 KB of JSON, more than 10 MB of leaves */
@@ -638,6 +639,20 @@ assert_damage_is_found(struct fixture *f, struct pair_copy pair, struct str valu
 	assert_int_equal(kv_run(f->store, set_pair, &pair, NULL, NULL), STATUS_OK);
 }
 
+/* The same of what the check says besides the kinds. */
+static void
+assert_damage_says(struct fixture *f, struct pair_copy pair, struct str value, const char *expected)
+{
+	struct pair_copy damaged = { pair.key, value };
+	struct verified found;
+
+	assert_int_equal(kv_run(f->store, set_pair, &damaged, NULL, NULL), STATUS_OK);
+	verified_read(f->store, &found);
+	if (!strstr(found.all, expected))
+		fail_msg("%s: %s", expected, found.all);
+	assert_int_equal(kv_run(f->store, set_pair, &pair, NULL, NULL), STATUS_OK);
+}
+
 /* A copy with one byte changed. */
 static struct str
 altered(struct fixture *f, struct str value, size_t at)
@@ -670,6 +685,9 @@ damaged_texts_are_found(void **state)
 	assert_damage_is_found(f, pair_at(f, REV_SUBSPACE_ATTACHMENTS, chunks - 1), none,
 			       "attachment body_corrupt");
 	assert_damage_is_found(f, chunk, altered(f, chunk.value, 5), "body_corrupt");
+	assert_damage_says(f, chunk, none, "body_corrupt: its text is not there, or not the");
+	assert_damage_says(f, chunk, altered(f, chunk.value, 5),
+			   "body_corrupt: the text in chunks is not what a document is packed to");
 	/* Chunks without their revision. */
 	assert_damage_is_found(f, counter, none, "attachment_stray attachment_count");
 	assert_damage_is_found(f, root, STR("\x15\x01"), "body_corrupt attachment_count");

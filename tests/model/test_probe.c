@@ -341,6 +341,16 @@ read_together(struct probe *p)
 	return say_doc(p, &doc);
 }
 
+/* It is longer than what is read together with its revision. */
+static enum status
+read_long_together(struct probe *p)
+{
+	struct rev_doc doc;
+
+	TRY(rev_doc_read_together(p->tx, begin(p), STR("long"), p->arena, &doc));
+	return say_doc(p, &doc);
+}
+
 static enum status
 read_head(struct probe *p)
 {
@@ -392,6 +402,8 @@ static const struct probe_op reading[] = {
 	{ "a deleted one", read_deleted, "deleted, conflicts 3 0+0; 1: CO/CNCOCOC" },
 	{ "a body together", read_together,
 	  "ok, conflicts 2 0+0; 1: C/CNC 2: C/CNCOC~COCOCOC 3: CO/CNC~C" },
+	{ "a long body together", read_long_together,
+	  "ok, conflicts 3 0+0; 1: C/CNC 2-3: O/O 4: C/CN 5-6: C/C" },
 	{ "a head", read_head, "ok, conflicts 1 0+0; 1: C/CNC~C" },
 	{ "an attachment", read_att, "ok, conflicts 2 0+0; 1: O/O 2: C/CNCOC~C~COCOC" },
 	{ "differences", diff, "ok, conflicts 0 0+0; 1: CO/CNCOC 2: CO/CNCOCOCOC" },

@@ -154,6 +154,44 @@ changes_of_one_place_conflict(void **state)
 }
 
 static void
+index_make(struct fixture *f, const char *name, const char *json)
+{
+	struct catalog_db *db;
+	uint64_t number;
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(kv_faulty_inner(f->store), KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(
+		catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(name), &db, NULL),
+		STATUS_OK);
+	assert_int_equal(plain_index_create(tx, db, doc_of(f, json), f->arena, &number, &f->err),
+			 STATUS_OK);
+	catalog_db_unref(db);
+	assert_int_equal(change_commit(tx), STATUS_OK);
+}
+
+/* A filter that may look at any member: what enters the index was read whole. */
+static void
+an_entry_conflicts_with_changes_of_what_its_filter_may_read(void **state)
+{
+	static const struct change document = { NULL, "{\"_id\":1,\"a\":1,\"f\":1}" };
+	static const struct change key = { "a", "{\"v\":2}" }, filtered = { "f", "{\"v\":2}" };
+	struct fixture *f = *state;
+
+	index_make(f, EXPLODED,
+		   "{\"name\":\"x\",\"key\":{\"a\":1},"
+		   "\"partialFilterExpression\":{\"$expr\":{\"$gt\":[\"$f\",1]}}}");
+	for (int turned = 0; turned < 2; turned++) {
+		assert_int_equal(change_commit(change_open(f, EXPLODED, &document)), STATUS_OK);
+		assert_int_equal(side_by_side(f, EXPLODED, turned ? &key : &filtered,
+					      turned ? &filtered : &key),
+				 STATUS_TX_CONFLICT);
+		verified_none(f->store);
+		remove_document(f, EXPLODED);
+	}
+}
+
+static void
 of_two_documents_with_one_id_the_second_conflicts(void **state)
 {
 	static const struct change documents[2] = { { NULL, "{\"_id\":1,\"a\":1}" },
@@ -436,24 +474,6 @@ commands_cross(struct fixture *f, const char *collection)
 	buf_release(&second.said);
 }
 
-/* An index that refuses a second document with the same "u". */
-static void
-index_make(struct fixture *f, const char *collection)
-{
-	struct str spec = doc_of(f, "{\"key\":{\"u\":1},\"name\":\"u\",\"unique\":true}");
-	struct catalog_db *db;
-	struct kv_tx *tx;
-	uint64_t number;
-
-	assert_int_equal(kv_begin(kv_faulty_inner(f->store), KV_TX_READ_WRITE, &tx), STATUS_OK);
-	assert_int_equal(
-		catalog_open(tx, NULL, CATALOG_SPACE_MONGO, str_from_cstr(collection), &db, NULL),
-		STATUS_OK);
-	assert_int_equal(plain_index_create(tx, db, spec, f->arena, &number, &f->err), STATUS_OK);
-	catalog_db_unref(db);
-	assert_int_equal(change_commit(tx), STATUS_OK);
-}
-
 /*
  * Each command runs in a transaction before whose commit another one commits. It conflicts, or what
  * it has told and left is as if it had begun behind the other one.
@@ -461,8 +481,11 @@ index_make(struct fixture *f, const char *collection)
 static void
 commands_are_one_after_the_other(void **state)
 {
-	index_make(*state, PACKED);
-	index_make(*state, EXPLODED);
+	/* It refuses a second document with the same "u". */
+	static const char unique[] = "{\"key\":{\"u\":1},\"name\":\"u\",\"unique\":true}";
+
+	index_make(*state, PACKED, unique);
+	index_make(*state, EXPLODED, unique);
 	commands_cross(*state, PACKED);
 	commands_cross(*state, EXPLODED);
 }
@@ -473,6 +496,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		CASE(changes_of_one_place_conflict),
+		CASE(an_entry_conflicts_with_changes_of_what_its_filter_may_read),
 		CASE(of_two_documents_with_one_id_the_second_conflicts),
 		CASE(commands_are_one_after_the_other),
 	};

@@ -26,6 +26,9 @@ enum {
 	MANY = 2 * 256 + 10, /* more than two pages of what is dropped */
 };
 
+/* Keys of items. */
+static char stream[] = "x", copy[] = "copy";
+
 /* Names as keys have them, at the most of that, and longer. In the order of what keys have. */
 static const struct {
 	size_t bytes;
@@ -378,17 +381,23 @@ is_group(const struct timed_group *group, const struct model_group *g, struct st
 	assert_int_equal(group->read, g->read);
 }
 
+struct compared {
+	const struct model *model;
+	const char *item;
+};
+
 static enum status
 compare_run(struct timed *t, struct arena *arena, void *arg)
 {
-	const struct model *m = arg;
+	const struct compared *c = arg;
+	const struct model *m = c->model;
 	struct timed_groups page = { 0 };
 	struct str after = { NULL, 0 };
 	struct timed_group one;
 	struct timed_item item;
 	uint64_t count, there = 0;
 
-	TRY(timed_item_open(t, STR("x"), arena, &item));
+	TRY(timed_item_open(t, str_from_cstr(c->item), arena, &item));
 	for (unsigned i = 0; i < GROUPS; i++) {
 		const struct model_group *g = &m->groups[i];
 		struct str name = name_of(arena, i);
@@ -438,9 +447,19 @@ clear_run(struct timed *t, struct arena *arena, void *arg)
 {
 	struct timed_item item;
 
-	(void)arg;
-	TRY(timed_item_open(t, STR("x"), arena, &item));
+	TRY(timed_item_open(t, str_from_cstr(arg), arena, &item));
 	return timed_item_delete(&item);
+}
+
+static enum status
+copy_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_item item, to;
+
+	(void)arg;
+	TRY(timed_item_open(t, str_from_cstr(stream), arena, &item));
+	TRY(timed_item_open(t, str_from_cstr(copy), arena, &to));
+	return timed_item_copy(&item, &to);
 }
 
 static void
@@ -452,6 +471,7 @@ groups_are_as_the_model_says(void **state)
 
 	while (rounds-- > 0) {
 		struct model model = { 0 };
+		struct compared here = { &model, stream }, copied = { &model, copy };
 
 		for (int i = 0; i < STEPS; i++) {
 			struct turn c = random_turn(&r, &model);
@@ -459,10 +479,15 @@ groups_are_as_the_model_says(void **state)
 			c.operation = applied(&c);
 			items_must(f, change_run, &c);
 			model_change(&c);
-			items_must(f, compare_run, &model);
+			items_must(f, compare_run, &here);
 		}
+		/* A copy has the groups, and nothing of those that were removed. */
+		items_must(f, copy_run, NULL);
+		items_must(f, compare_run, &copied);
 		items_verify(f);
-		items_must(f, clear_run, NULL);
+		items_must(f, clear_run, stream);
+		items_must(f, compare_run, &copied);
+		items_must(f, clear_run, copy);
 		items_sweep(f);
 		items_verify(f);
 	}
@@ -549,7 +574,7 @@ names_have_as_many_bytes_as_they_may(void **state)
 	for (size_t more = 0; more < 2; more++) {
 		items_must(f, limits_run, &more);
 		items_verify(f);
-		items_must(f, clear_run, NULL);
+		items_must(f, clear_run, stream);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "model/timed/tables/deletions.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
+#include "model/timed/tables/tables_int.h"
 #include "test_tables.h"
 #include "verified.h"
 
@@ -297,6 +298,28 @@ a_schema_has_bounded_bytes(void **state)
 	       "the schema of a table may have 100000 bytes (KV_LIMIT_VALUE_BYTES)");
 	m.schema = schema_of(columns, 1, 0, LONG_TYPES - 2);
 	expect(f, NULL, make_body, &m, NULL);
+}
+
+/* ---- Values ---- */
+
+/* As it is encoded: a scalar takes up to 16 bytes beside its text, and each zero in that two. */
+static void
+a_value_is_long_beyond_what_one_pair_has(void **state)
+{
+	static char bytes[TIMED_VALUE_BYTES - 16 + 1];
+	struct table_change change = { .kind = TABLE_CHANGE_PUT, .value = { .kind = DOC_BYTES } };
+
+	(void)state;
+	for (size_t zeros = 0; zeros < 3; zeros++) {
+		size_t most = TIMED_VALUE_BYTES - 16 - zeros;
+
+		memset(bytes, 'x', sizeof(bytes));
+		memset(bytes, 0, zeros);
+		for (size_t more = 0; more < 2; more++) {
+			change.value.text = str_of(bytes, most + more);
+			assert_int_equal(table_change_is_long(&change), more);
+		}
+	}
 }
 
 /* ---- Altering ---- */
@@ -860,6 +883,7 @@ main(void)
 		TEST(properties_have_their_limits),
 		TEST(a_table_that_is_made_has_what_was_given),
 		TEST(a_schema_has_bounded_bytes),
+		TEST(a_value_is_long_beyond_what_one_pair_has),
 		TEST(an_alteration_that_cannot_be_is_refused),
 		TEST(columns_are_added_up_to_the_limit),
 		TEST(the_oldest_dropped_columns_are_forgotten),

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <endian.h>
 
 #include "catalog/keys.h"
 #include "catalog/store_format.h"
@@ -42,14 +43,16 @@ struct fixture {
 	char dir[64];
 	struct kv_store *store;
 	struct timed_clock clock;
+	uint64_t now_ms;
 	struct err err;
 };
 
 static uint64_t
 fixture_now(void *arg)
 {
-	(void)arg;
-	return START_MS;
+	const struct fixture *f = arg;
+
+	return f->now_ms;
 }
 
 /* ---- Transactions ---- */
@@ -301,36 +304,68 @@ history_body(struct timed *t, void *arg)
 	return arg ? timed_history_begin(t) : timed_history_set(t, bounds);
 }
 
+/* What a listing has. */
+struct listed {
+	uint64_t at_ms;
+	const struct catalog_db *db;
+	unsigned rows[TIMED_LISTED_DELETION + 1], counters; /* lines, of each kind */
+	uint64_t count;                                     /* what the last counter says */
+};
+
 static enum status
 list_line(void *arg, const struct timed_line *line)
 {
-	(void)line;
-	++*(unsigned *)arg;
+	struct listed *l = arg;
+	struct tuple_reader r = tuple_reader(str_skip(line->pair.key, l->db->prefix.len));
+	uint64_t space = 0;
+
+	TRY(tuple_next_u64(&r, &space));
+	if (space != SPACE_COUNT) {
+		l->rows[line->kind]++;
+		return STATUS_OK;
+	}
+	if (line->pair.value.len != sizeof(l->count))
+		return STATUS_CORRUPT;
+	l->counters++;
+	memcpy(&l->count, line->pair.value.ptr, sizeof(l->count));
+	l->count = le64toh(l->count);
 	return STATUS_OK;
 }
 
 static enum status
 list_body(struct timed *t, void *arg)
 {
-	return timed_list(t, list_line, arg);
+	struct listed *l = arg;
+
+	*l = (struct listed){ .at_ms = l->at_ms, .db = t->db };
+	timed_at(t, l->at_ms);
+	return timed_list(t, list_line, l);
 }
 
 static void
 a_table_with_a_past_is_counted(void **state)
 {
 	struct fixture *f = *state;
-	unsigned lines = 0;
+	struct listed listed;
 
 	add(f, 0, 5, 5);
 	run_once(f, history_body, NULL);
 	run_once(f, history_body, f);
+	f->now_ms += 1000;
 	add(f, 5, 7, 7);
+	f->now_ms += 1000;
 	run_once(f, remove_told_body, NULL);
 	assert_int_equal(count(f), 6);
 	verified_none(f->store);
-	run_once(f, list_body, &lines);
-	/* The rows, and how many there are. */
-	assert_true(lines >= 7);
+	/* The rows, also the one that was removed, and how many there were at that moment. */
+	for (int removed = 0; removed < 2; removed++) {
+		listed.at_ms = START_MS + (removed ? 3000 : 1500);
+		run_once(f, list_body, &listed);
+		assert_int_equal(listed.rows[TIMED_LISTED_LIVE], 7 - removed);
+		assert_int_equal(listed.rows[TIMED_LISTED_STRUCK], removed);
+		assert_int_equal(listed.counters, 1);
+		assert_int_equal(listed.count, 7 - removed);
+	}
 }
 
 /* Adds to the counter what was not written; `arg`: what follows the counter's key. */
@@ -840,6 +875,7 @@ fixture_setup(void **state)
 	test_store_url(f->dir, url, sizeof(url));
 	assert_int_equal(catalog_store_open(url, &options, &f->store, &f->err), STATUS_OK);
 	f->clock = (struct timed_clock){ .now_ms = fixture_now, .arg = f };
+	f->now_ms = START_MS;
 	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, &f->err), STATUS_OK);
 	*state = f;
 	return 0;

@@ -223,6 +223,14 @@ clear_stamped(struct probe *p, struct timed *t)
 	return clear_range(p, t);
 }
 
+/* The marks of the row go, too. */
+static enum status
+put_back(struct probe *p, struct timed *t)
+{
+	table_restore_begin(t);
+	return clear_row(p, t);
+}
+
 static enum status
 add(struct probe *p, struct timed *t)
 {
@@ -264,6 +272,7 @@ IN(PACKED, packed, update)
 IN(PACKED, packed, clear_row)
 IN(STAMPED, stamped, write_stamped)
 IN(STAMPED, stamped, clear_stamped)
+IN(STAMPED, stamped, put_back)
 IN(STAMPED, stamped, update)
 IN(HITS, hits, add)
 
@@ -284,6 +293,7 @@ static const struct probe_op writing[] = {
 	{ "clear with a stamp", clear_stamped_in_stamped,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOCO 3: C/CNCOCOCOCOC 4: C/CNCOCO "
 	  "5: CO/CNCOCO 6: CO/CNCOCOCO 7: CO/CNCOCO" },
+	{ "put a row back", put_back_in_stamped, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCOCOC" },
 	{ "update without a stamp", update_in_stamped, "ok, conflicts 1 0+0; 1: C/O" },
 	{ "add to a counter", add_in_hits, "ok, conflicts 0 0+0; 1: C/O" },
 };
