@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "catalog/store_format.h"
 #include "kv/keyspace.h"
-#include "kv/many.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
 #include "model/timed/tables/tables_int.h"
@@ -38,7 +37,6 @@ enum {
 #define STAMPED "ks.stamped"
 #define PACKED  "ks.packed"
 #define HITS    "ks.hits"  /* counters */
-#define WIDE    "ks.wide"  /* packed, with a map between other columns */
 #define WHOLE   "ks.whole" /* packed, and each row is a single pair */
 
 struct world {
@@ -903,102 +901,12 @@ a_keyspace_is_altered_or_memory_has_ended(void **state)
 	assert_in_range(failing, 3, 999);
 }
 
-/* ---- Inserts that look for leaves by ranges ---- */
-
-enum { /* ids of columns of WIDE, whose key is `k` */
-	WIDE_A = 2,
-	WIDE_B,
-	WIDE_M,
-	WIDE_C,
-};
-
-static enum status
-create_wide_body(struct kv_tx *tx, void *arg)
-{
-	static const struct table_column columns[] = {
-		{ .name = TEXT("k"), .kind = TABLE_HASH },
-		{ .name = TEXT("a"), .kind = TABLE_REGULAR },
-		{ .name = TEXT("b"), .kind = TABLE_REGULAR },
-		{ .name = TEXT("m"), .kind = TABLE_REGULAR, .storage = TABLE_MAP },
-		{ .name = TEXT("c"), .kind = TABLE_REGULAR },
-	};
-	const struct table_property packs[] = { { STR(TABLE_PROPERTY_PACKED), STR("true") } };
-	const struct table_schema wide = { .columns = columns,
-					   .column_count = COUNT(columns),
-					   .properties = packs,
-					   .property_count = 1 };
-
-	(void)arg;
-	return table_create(tx, STR(WIDE), &wide, 0, NULL);
-}
-
-struct wide_write {
-	struct world *w;
-	struct table_change change;
-	bool inserts;
-};
-
-static enum status
-wide_write_body(struct kv_tx *tx, void *arg)
-{
-	const struct wide_write *x = arg;
-	const struct doc_scalar k = number(1);
-	const struct table_write write = {
-		.key = { 1, &k, 1 }, .inserts = x->inserts, .changes = &x->change, .change_count = 1
-	};
-	struct catalog_db *db;
-	enum status status;
-	struct timed t;
-
-	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR(WIDE), &db, NULL));
-	timed_init(&t, tx, db, &x->w->clock, NULL);
-	status = table_write(&t, &write);
-	catalog_db_unref(db);
-	return status;
-}
-
-/* An INSERT, in front of whose commit another write of the row comes. */
-static enum status
-insert_behind(struct world *w, struct table_change change)
-{
-	struct wide_write other = { .w = w, .change = change };
-	struct wide_write insert = { .w = w,
-				     .change = { .column = WIDE_A, .value = number(1) },
-				     .inserts = true };
-	struct err err = { 0 };
-	enum status status;
-	struct kv_tx *tx;
-
-	assert_int_equal(kv_begin(w->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
-	assert_false(kv_looks_up(tx));
-	assert_int_equal(wide_write_body(tx, &insert), STATUS_OK);
-	assert_int_equal(kv_run(w->store, wide_write_body, &other, NULL, &err), STATUS_OK);
-	status = kv_future_wait(kv_commit(tx));
-	kv_tx_free(tx);
-	return status;
-}
-
-static void
-an_insert_meets_who_writes_what_it_packs_alone(void **state)
-{
-	struct world *w = *state;
-	struct err err = { 0 };
-
-	assert_int_equal(kv_run(w->store, create_wide_body, NULL, NULL, &err), STATUS_OK);
-	assert_int_equal(insert_behind(w, (struct table_change){ .kind = TABLE_CHANGE_PUT_ELEMENT,
-								 .column = WIDE_M,
-								 .element = text("x"),
-								 .value = number(1) }),
-			 STATUS_OK);
-	for (uint64_t column = WIDE_A; column <= WIDE_C; column++)
-		if (column != WIDE_M)
-			assert_int_equal(
-				insert_behind(w, (struct table_change){ .column = column,
-									.value = number(2) }),
-				STATUS_TX_CONFLICT);
-}
-
 /* ---- Whole rows ---- */
+
+enum { /* ids of columns of WHOLE, whose key is `k` */
+	WHOLE_A = 2,
+	WHOLE_B,
+};
 
 static enum status
 create_whole_body(struct kv_tx *tx, void *arg)
@@ -1022,7 +930,8 @@ static enum status
 whole_insert_one(struct timed *t, int64_t n)
 {
 	const struct doc_scalar k = number(n);
-	const struct table_change changes[] = { put(WIDE_A, "a", never), put(WIDE_B, "b", never) };
+	const struct table_change changes[] = { put(WHOLE_A, "a", never),
+						put(WHOLE_B, "b", never) };
 	const struct table_write write = { .key = { 1, &k, 1 },
 					   .inserts = true,
 					   .expiry = never,
@@ -1094,7 +1003,7 @@ whole_read_all(struct probe *p, struct timed *t)
 static enum status
 whole_read_some(struct probe *p, struct timed *t)
 {
-	uint64_t ids[] = { WIDE_B };
+	uint64_t ids[] = { WHOLE_B };
 
 	return whole_read(p, t, 2, true, ids, COUNT(ids));
 }
@@ -1176,8 +1085,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_insert_meets_who_writes_what_it_packs_alone,
-						setup, teardown),
 		cmocka_unit_test(a_row_has_elements_of_bytes),
 		cmocka_unit_test_setup_teardown(a_keyspace_that_cannot_be_read_is_named, setup,
 						teardown),
