@@ -330,6 +330,34 @@ without_memory_nothing_else_is_drawn(void **state)
 	buf_release(&p.value);
 }
 
+/*
+ * Of the keys of the root two hold versionstamps. What another one has is a tuple, which may have
+ * as many bytes.
+ */
+static void
+only_what_is_watched_in_the_root_is_a_stamp(void **state)
+{
+	static const char *const texts[] = {
+		[KV_ROOT_DATABASES] = "(\"root\", \"databases\") = (\"0123456789\")",
+		[KV_ROOT_EVENTS] = "(\"root\", \"events\") = "
+				   "versionstamp:023031323334353637383900",
+		[KV_ROOT_PEOPLE] = "(\"root\", \"people\") = "
+				   "versionstamp:023031323334353637383900",
+	};
+
+	(void)state;
+	for (unsigned space = 0; space < sizeof(texts) / sizeof(texts[0]); space++) {
+		struct pair p = { BUF_INIT(100), BUF_INIT(100) };
+
+		if (!texts[space])
+			continue;
+		tuple_put_u64(&p.key, KV_ROOT);
+		tuple_put_u64(&p.key, space);
+		tuple_put_str(&p.value, STR("0123456789"));
+		assert_drawn(&p, texts[space]);
+	}
+}
+
 int
 main(void)
 {
@@ -347,6 +375,7 @@ main(void)
 		cmocka_unit_test(a_pair_of_no_kind_is_drawn_by_numbers),
 		cmocka_unit_test(what_a_drawing_takes_meanwhile_counts_where_it_is_put),
 		cmocka_unit_test(without_memory_nothing_else_is_drawn),
+		cmocka_unit_test(only_what_is_watched_in_the_root_is_a_stamp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
