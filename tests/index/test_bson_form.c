@@ -376,6 +376,38 @@ a_collation_is_left_alone_unless_it_is_current(void **state)
 		}
 }
 
+/* In an arena of each size, a definition is opened as a whole or not at all. */
+static void
+a_definition_is_not_opened_without_room(void **state)
+{
+	enum {
+		ROOM_BYTES = 16 << 10,
+	};
+	AUTO(buf_release) struct buf filter = BUF_INIT(VALUE_BYTES);
+	enum status status = STATUS_LIMIT;
+	struct bson_builder b;
+
+	(void)state;
+	bson_builder_init(&b, &filter);
+	bson_begin(&b);
+	bson_put_int32(&b, STR("a"), 1);
+	bson_end(&b);
+	assert_int_equal(buf_status(&filter), STATUS_OK);
+	for (size_t bytes = 0; bytes < ROOM_BYTES; bytes += ROOM_STEP) {
+		struct arena *small = arena_new(bytes);
+		struct index_def def = def_of(1, 0);
+		struct err err = { 0 };
+
+		def.filter = buf_str(&filter);
+		status = index_bson_form.open(&def, true, small, &err);
+		assert_int_equal(status, arena_is_full(small) ? STATUS_LIMIT : STATUS_OK);
+		if (status == STATUS_OK)
+			assert_non_null(((const struct index_bson *)def.opened)->match);
+		arena_free(small);
+	}
+	assert_int_equal(status, STATUS_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -391,6 +423,7 @@ main(void)
 		TEST(each_column_takes_an_array_unless_it_is_hashed),
 		TEST(a_path_has_no_more_names_than_it_says),
 		TEST(a_collation_is_left_alone_unless_it_is_current),
+		TEST(a_definition_is_not_opened_without_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

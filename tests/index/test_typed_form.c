@@ -779,6 +779,32 @@ a_row_without_room_has_no_entries(void **state)
 	assert_int_equal(status, STATUS_OK);
 }
 
+/* A condition that holds makes no row fulfil one before it that does not. */
+static void
+each_condition_of_a_filter_holds_in_any_order(void **state)
+{
+	static const struct index_typed_condition conditions[] = {
+		{ 1, INDEX_TYPED_EQ, { .kind = DOC_INT64, .n = 1 } },
+		{ 1, INDEX_TYPED_EQ, { .kind = DOC_INT64, .n = 2 } },
+		{ 2, INDEX_TYPED_NOT_NULL, { .kind = DOC_NULL } }, /* the row has no such column */
+	};
+	const struct index_typed_cell cell = { .column = 1, .value = number(1) };
+	const struct index_typed_row row = { &cell, 1 };
+	const struct index_typed_origin origin = { 1, INDEX_TYPED_COLUMN, NULL, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(conditions); i++)
+		for (size_t j = 0; j < COUNT(conditions); j++) {
+			const struct index_typed_condition both[] = { conditions[i],
+								      conditions[j] };
+			struct index_typed_filter filter = { both, 2 };
+			struct index_def def = def_of(&origin, 1, 0, 0);
+
+			def.opened = &filter;
+			assert_int_equal(entries_of(&def, &row).count, i == 0 && j == 0);
+		}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -804,6 +830,7 @@ main(void)
 		TEST(an_entry_that_is_cut_or_longer_is_corrupt),
 		TEST(values_that_nothing_carries_are_corrupt),
 		TEST(a_row_without_room_has_no_entries),
+		TEST(each_condition_of_a_filter_holds_in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
