@@ -664,6 +664,55 @@ each_level_has_the_sums_that_rows_draw(void **state)
 	world_free(w);
 }
 
+/* A step may end within a level: the next one goes on there, and makes the sums that are left. */
+static void
+each_level_has_its_sums_however_small_the_steps(void **state)
+{
+	enum {
+		WIDE = 300,
+		STEP_DOCS = 100, /* fewer than all, which would be summed up at once */
+		STEP_SUMS = 10,
+	};
+	struct world *w = world_new(*state);
+	struct view_build build = build_of(w, &views_functions);
+	struct view_step step = { .phase = VIEW_PHASE_ROWS };
+	struct reduce_asked asked;
+	struct err err = { 0 };
+	unsigned steps = 0;
+
+	design_set(w, raw_pairs);
+	build.asked = &asked;
+	assert_int_equal(reduce_memo_new(VIEW_MEMO_BYTES, &build.memo), STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	put_many(w, 0, WIDE);
+	while (step.phase == VIEW_PHASE_ROWS) {
+		struct view_step_size size = { STEP_DOCS, VIEW_STEP_BYTES };
+		struct view_record record;
+		struct view_batch *batch;
+
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(view_batch_new(&batch), STATUS_OK);
+		assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+						 &record.group.purge_seq, batch, &err),
+				 STATUS_OK);
+		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+		view_batch_free(batch);
+	}
+	for (; step.phase == VIEW_PHASE_SUMS; steps++) {
+		struct view_step_size size = { STEP_SUMS, 0 };
+
+		assert_int_equal(view_step_sums(&build, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+	}
+	assert_int_equal(step.phase, VIEW_PHASE_READY);
+	assert_true(steps > 1);
+	check_levels(w);
+	reduce_asked_release(&asked);
+	reduce_memo_free(build.memo);
+	world_free(w);
+}
+
 /* ---- Pages ---- */
 
 static void
@@ -1163,6 +1212,7 @@ main(void)
 		TEST(a_sum_without_a_result_is_corrupt),
 		TEST(a_list_that_lacks_a_pair_is_corrupt),
 		TEST(each_level_has_the_sums_that_rows_draw),
+		TEST(each_level_has_its_sums_however_small_the_steps),
 		TEST(pages_of_results_end_at_their_limit),
 		TEST(groups_that_meet_have_numbers_of_their_own),
 		TEST(two_that_begin_one_group_have_one),

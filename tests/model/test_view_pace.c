@@ -442,6 +442,58 @@ a_group_is_large_from_a_document_of_so_many_bytes_on(void **state)
 	world_free(w);
 }
 
+/* However much room a step has: it clears what is behind the rows that stay, and none of these. */
+static void
+rows_that_stay_are_not_cleared(void **state)
+{
+	enum {
+		STEP_BYTES = 1000000,
+	};
+	static const uint64_t rows[] = { 2, 3 };
+	struct world *w = world_new(*state);
+	struct reduce_asked asked;
+	const struct view_build build = { .store = w->f->calm,
+					  .space = CATALOG_SPACE_COUCH,
+					  .db_name = w->f->db->name,
+					  .db_number = w->f->db->number,
+					  .design = &w->design,
+					  .functions = &views_functions,
+					  .asked = &asked };
+	struct view_step_size size = { 1, STEP_BYTES };
+	struct view_record record;
+	struct view_batch *batch;
+	struct view_step step;
+	struct err err = { 0 };
+	const char *rev;
+
+	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\"}}}"), false,
+					   w->f->arena, &w->design, &err),
+			 STATUS_OK);
+	assert_int_equal(reduce_asked_init(&asked), STATUS_OK);
+	rev = fixture_put(w->f, "a", NULL, "{\"rows\":[[1,1],[2,2],[3,3],[4,4]]}");
+	update(w);
+	updates_end(w);
+	(void)fixture_put(w->f, "a", rev, "{\"rows\":[[1,1],[2,2],[6,6]]}");
+	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+	assert_int_equal(view_batch_new(&batch), STATUS_OK);
+	assert_int_equal(view_batch_make(&build, record.group.number, &record.group.covers,
+					 &record.group.purge_seq, batch, &err),
+			 STATUS_OK);
+	/* It is written in parts, as if its rows were as large. */
+	batch->docs[0].bytes = STEP_BYTES;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(view_step_write(&build, batch, &size, w->f->arena, &step, &err),
+				 STATUS_OK);
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(record.group.rows[0], rows[i]);
+		assert_int_equal(record.group.halves, !step.whole);
+	}
+	assert_true(step.whole);
+	view_batch_free(batch);
+	reduce_asked_release(&asked);
+	world_free(w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -457,6 +509,7 @@ main(void)
 		T(steps_grow_again_little_by_little),
 		T(rows_of_before_go_as_a_step_has_room),
 		T(a_group_is_large_from_a_document_of_so_many_bytes_on),
+		T(rows_that_stay_are_not_cleared),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
