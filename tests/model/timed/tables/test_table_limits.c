@@ -5,6 +5,7 @@
  */
 #include "limits_world.h"
 
+#include "base/mem.h"
 #include "model/timed/tables/deletions.h"
 #include "model/timed/tables/index.h"
 #include "model/timed/tables/keyspaces.h"
@@ -872,6 +873,47 @@ a_deletion_fits_the_table(void **state)
 	       NULL);
 }
 
+struct shortage {
+	uint64_t nth;
+	bool failed; /* there were so many allocations */
+	bool opened;
+};
+
+static enum status
+short_body(struct timed *t, void *arg)
+{
+	struct table_deletions *d = NULL;
+	struct shortage *s = arg;
+	enum status status;
+
+	(void)mem_fail_only(s->nth);
+	status = table_deletions_open(t, &d);
+	s->failed = mem_fail_only(0) >= s->nth;
+	s->opened = d;
+	if (d)
+		table_deletions_close(d);
+	return status;
+}
+
+static void
+deletions_are_not_read_without_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct shortage s = { .failed = true };
+
+	while (s.failed) {
+		enum status status;
+
+		s.nth++;
+		status = run(f, "ks.msgs", short_body, &s);
+		if (status != STATUS_OK && status != STATUS_NOMEM && status != STATUS_LIMIT)
+			fail_msg("%s: %s", status_name(status), f->err.text);
+		assert_int_equal(s.opened, status == STATUS_OK);
+	}
+	assert_true(s.opened);
+	assert_true(s.nth > 1);
+}
+
 int
 main(void)
 {
@@ -893,6 +935,7 @@ main(void)
 		TEST(a_keyspace_has_nothing_of_its_neighbours),
 		TEST(a_keyspace_goes_with_all_its_tables),
 		TEST(a_deletion_fits_the_table),
+		TEST(deletions_are_not_read_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("table_limits", tests, NULL, NULL);
