@@ -1,6 +1,7 @@
 /*
  * Memory of transactions: whichever allocation fails, a call fails for want of memory or does what
- * it does with it; and what answers hold is counted, and given back with them.
+ * it does with it; what answers hold is counted, and given back with them; and what is kept of
+ * cleared ranges is bounded.
  */
 #include "fixture.h"
 
@@ -14,6 +15,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "kv/brief.h"
+#include "kv/embedded/embedded_int.h"
 #include "kv/embedded/spares.h"
 #include "kv/few.h"
 #include "kv/head.h"
@@ -546,6 +548,37 @@ many_small_answers_are_counted_until_the_transaction_ends(void **state)
 	kv_close(store);
 }
 
+/* However many keys its ranges have together: a transaction keeps them in memory up to a limit. */
+static void
+ranges_with_many_keys_are_cleared_as_often_as_one_likes(void **state)
+{
+	enum {
+		KEYS = 900,
+		KEY_BYTES = 9900,
+		CLEARS = EMB_TX_ARENA_BYTES / (KEYS * KEY_BYTES) + 2,
+	};
+	struct kv_store *store = fixture_open(url_of(state), fresh);
+	static char key[KEY_BYTES];
+	struct kv_tx *tx = begin(store);
+
+	assert_true(KEYS * KEY_BYTES <= EMB_CLEAR_BYTES);
+	memset(key, 'k', sizeof(key));
+	for (int i = 0; i < KEYS; i++) {
+		(void)snprintf(key, sizeof(key), "t/%03d", i);
+		assert_ok(kv_set_no_conflict(tx, str_of(key, sizeof(key)), STR("")));
+	}
+	put(tx, "t0", "stays");
+	commit(tx);
+	tx = begin(store);
+	for (int i = 0; i < CLEARS; i++)
+		assert_ok(kv_clear_range(tx, STR("t/"), STR("t0")));
+	commit(tx);
+	tx = begin_read(store);
+	assert_range(tx, "t/", "t1", NULL, "t0=stays");
+	kv_tx_free(tx);
+	kv_close(store);
+}
+
 int
 main(void)
 {
@@ -555,6 +588,7 @@ main(void)
 		CASE(so_does_each_on_a_fiber),
 		CASE(large_answers_are_counted_while_they_are_held),
 		CASE(many_small_answers_are_counted_until_the_transaction_ends),
+		CASE(ranges_with_many_keys_are_cleared_as_often_as_one_likes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
