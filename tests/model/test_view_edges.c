@@ -1,7 +1,6 @@
 /*
  * Views at their edges: rows that are as long as a limit and one byte longer, documents that lack
- * all of their rows, what is stored and is damaged, and groups that begin in each other's
- * transactions.
+ * all of their rows, what is stored and is damaged, and the shape of sums.
  */
 #include "views_world.h"
 
@@ -38,17 +37,6 @@ design_set(struct world *w, const char *text)
 	assert_int_equal(
 		view_design_parse(str_from_cstr(text), false, w->f->arena, &w->design, &err),
 		STATUS_OK);
-}
-
-static struct view_build
-build_of(struct world *w, const struct view_functions *functions)
-{
-	return (struct view_build){ .store = w->f->calm,
-				    .space = CATALOG_SPACE_COUCH,
-				    .db_name = w->f->db->name,
-				    .db_number = w->f->db->number,
-				    .design = &w->design,
-				    .functions = functions };
 }
 
 /* So many bytes of a letter, as JSON. */
@@ -762,57 +750,6 @@ pages_of_results_end_at_their_limit(void **state)
 	world_free(w);
 }
 
-/* ---- Groups that begin in each other's transactions ---- */
-
-static struct {
-	struct world *w;
-	const struct view_documents *documents;
-	struct view_design design;
-	uint64_t number; /* of the other group */
-	bool done;
-} beginning;
-
-/* In the middle of the first attempt, another group begins, and is there before this one. */
-static enum status
-newest_after_another(struct kv_tx *tx, const struct catalog_db *db, struct catalog_seq *ret)
-{
-	if (!beginning.done) {
-		struct view_build build = build_of(beginning.w, &views_functions);
-		struct view_record record;
-		struct err err = { 0 };
-
-		beginning.done = true;
-		build.design = &beginning.design;
-		assert_int_equal(view_build_state(&build, beginning.w->f->arena, &record, &err),
-				 STATUS_OK);
-		beginning.number = record.group.number;
-	}
-	return beginning.documents->newest(tx, db, ret);
-}
-
-/* Another design (`same` false), or this one. */
-static uint64_t
-begin_beside(struct world *w, bool same)
-{
-	static struct view_documents hooked;
-	struct view_build build = build_of(w, &views_functions);
-	struct view_record record;
-	struct err err = { 0 };
-
-	beginning.w = w;
-	beginning.documents = view_documents_of(w->f->db);
-	beginning.design = w->design;
-	beginning.design.signature[0] ^= !same;
-	beginning.done = false;
-	hooked = *beginning.documents;
-	hooked.newest = newest_after_another;
-	view_documents_register(&hooked);
-	assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
-	view_documents_register(beginning.documents);
-	assert_true(beginning.done);
-	return record.group.number;
-}
-
 /* ---- Batches that take too long ---- */
 
 static struct {
@@ -862,24 +799,6 @@ a_batch_that_takes_too_long_is_halved_down_to_one_document(void **state)
 	assert_int_equal(batch->count, 1);
 	assert_true(batch->more);
 	view_batch_free(batch);
-	world_free(w);
-}
-
-static void
-groups_that_meet_have_numbers_of_their_own(void **state)
-{
-	struct world *w = world_new(*state);
-
-	assert_int_not_equal(begin_beside(w, false), beginning.number);
-	world_free(w);
-}
-
-static void
-two_that_begin_one_group_have_one(void **state)
-{
-	struct world *w = world_new(*state);
-
-	assert_int_equal(begin_beside(w, true), beginning.number);
 	world_free(w);
 }
 
@@ -1214,8 +1133,6 @@ main(void)
 		TEST(each_level_has_the_sums_that_rows_draw),
 		TEST(each_level_has_its_sums_however_small_the_steps),
 		TEST(pages_of_results_end_at_their_limit),
-		TEST(groups_that_meet_have_numbers_of_their_own),
-		TEST(two_that_begin_one_group_have_one),
 		TEST(a_batch_that_takes_too_long_is_halved_down_to_one_document),
 		TEST(a_first_build_goes_on_amid_a_document),
 		TEST(what_is_left_out_is_told_once),

@@ -655,3 +655,14 @@ check_many(struct world *w, size_t docs)
 		assert_int_equal(strtol(page.results[i].value.ptr, NULL, 10), (docs + 2 - i) / 3);
 	asked_close(&a);
 }
+
+struct view_build
+build_of(struct world *w, const struct view_functions *functions)
+{
+	return (struct view_build){ .store = w->f->calm,
+				    .space = CATALOG_SPACE_COUCH,
+				    .db_name = w->f->db->name,
+				    .db_number = w->f->db->number,
+				    .design = &w->design,
+				    .functions = functions };
+}

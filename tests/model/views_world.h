@@ -124,4 +124,7 @@ void check_all(struct world *w);
 /* There are so many documents of put_many(). */
 void check_many(struct world *w, size_t docs);
 
+/* A build of the world's design, which begins nothing by itself. */
+struct view_build build_of(struct world *w, const struct view_functions *functions);
+
 #endif
