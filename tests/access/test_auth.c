@@ -915,6 +915,44 @@ logins_at_a_door_are_told(void **state)
 	assert_string_equal(told(f, NULL, STATUS_OK, false), "");
 }
 
+struct tried_login {
+	struct fixture *f;
+	struct str password;
+	enum status *ret; /* what the login comes to */
+};
+
+static void
+log_in_by(const struct audit_by *by, const void *arg)
+{
+	const struct tried_login *login = arg;
+	const struct auth_client client = { .by = *by };
+	struct auth_user user;
+
+	*login->ret = auth_login(login->f->auth, "session", STR("anna"), login->password, &client,
+				 login->f->arena, &user, &login->f->err);
+}
+
+static void
+a_login_by_a_wrong_password_is_told_too(void **state)
+{
+	struct fixture *f = *state;
+	enum status status;
+	const struct tried_login good = { f, STR("s3cret:with colon"), &status };
+	const struct tried_login wrong = { f, STR("no"), &status };
+	const char *text;
+
+	log_set_level(LOG_LEVEL_INFO);
+	text = told_by(f, "couch", log_in_by, &good);
+	assert_int_equal(status, STATUS_OK);
+	assert_non_null(strstr(text, "login"));
+	assert_null(strstr(text, "login_refused"));
+	text = told_by(f, "couch", log_in_by, &wrong);
+	assert_int_equal(status, STATUS_UNAUTHORIZED);
+	assert_non_null(strstr(text, "login_refused"));
+	assert_non_null(strstr(text, "method=session"));
+	assert_non_null(strstr(text, "reason=wrong"));
+}
+
 static void
 lines_have_the_ids_that_a_request_has(void **state)
 {
@@ -1082,6 +1120,7 @@ main(void)
 		CASE(a_proxy_has_a_bounded_list_of_algorithms),
 		CASE(what_is_refused_or_changed_at_a_door_is_told),
 		CASE(logins_at_a_door_are_told),
+		CASE(a_login_by_a_wrong_password_is_told_too),
 		CASE(lines_have_the_ids_that_a_request_has),
 		CASE(lines_of_logins_have_a_rate),
 		CASE(hashes_of_couchdb_are_understood),

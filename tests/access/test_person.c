@@ -603,6 +603,8 @@ hashes_are_read_from_ini_files(void **state)
 {
 #define HASH40 "0123456789abcdef0123456789abcdef01234567"
 #define HASH64 HASH40 "0123456789abcdef01234567"
+#define SALT64 HASH40 "0123456789abcdef01234567"
+	_Static_assert(VERIFIER_SALT_BYTES == 2 * 64, "SALT64 SALT64 is the longest salt");
 	static const struct {
 		const char *text;
 		bool good;
@@ -614,6 +616,8 @@ hashes_are_read_from_ini_files(void **state)
 		{ "-hashed-" HASH64 ",salt", false },
 		{ "-hashed-" HASH40 ",", false },
 		{ "-hashed-" HASH40, false },
+		{ "-hashed-" HASH40 "," SALT64 SALT64, true },
+		{ "-hashed-" HASH40 "," SALT64 SALT64 "x", false },
 		{ "-pbkdf2-" HASH64 ",salt,10", false },
 		{ "-pbkdf2:sha256-" HASH40 ",salt,10", false },
 		{ "-pbkdf2:md5-" HASH40 ",salt,10", false },
@@ -623,6 +627,7 @@ hashes_are_read_from_ini_files(void **state)
 		{ "-pbkdf2-" HASH40 ",salt,x", false },
 		{ "-pbkdf2-" HASH40 ",salt,0", false },
 		{ "-pbkdf2-" HASH40 ",,10", false },
+		{ "-pbkdf2-" HASH40 "," SALT64 SALT64 "x,10", false },
 		{ "-pbkdf2-x123456789abcdef0123456789abcdef01234567,salt,10", false },
 		{ "-", false },
 		{ "", false },
@@ -643,6 +648,7 @@ hashes_are_read_from_ini_files(void **state)
 		assert_int_equal(v.rounds, 10);
 		assert_true(str_eq(str_of(v.salt, v.salt_len), STR("salt")));
 	}
+#undef SALT64
 #undef HASH64
 #undef HASH40
 }

@@ -276,6 +276,32 @@ a_short_salt_is_followed_by_nothing(void **state)
 	assert_int_equal(jan.key[JWT_ID_BYTES - 1], 0);
 }
 
+/* It sees the person as that transaction does, which began before the person was cleared. */
+static void
+a_login_reads_in_the_transaction_of_its_request(void **state)
+{
+	struct fixture *f = *state;
+	struct auth_client client = f->client;
+	struct auth_user user;
+	struct person seen;
+	enum status status;
+	struct kv_tx *tx;
+
+	add_root(f);
+	make_jan(f);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	assert_int_equal(person_get(tx, STR("jan"), f->arena, &seen, &f->err), STATUS_OK);
+	run(f, clear_body);
+	assert_int_equal(auth_login(f->auth, "session", STR("jan"), STR("apple"), &client, f->arena,
+				    &user, &f->err),
+			 STATUS_UNAUTHORIZED);
+	client.tx = tx;
+	status = auth_login(f->auth, "session", STR("jan"), STR("apple"), &client, f->arena, &user,
+			    &f->err);
+	kv_tx_free(tx);
+	assert_int_equal(status, STATUS_OK);
+}
+
 /* ---- Cookies ---- */
 
 static enum status
@@ -607,6 +633,7 @@ main(void)
 		CASE(who_a_proxy_has_named_stays_while_there_are_proxies),
 		CASE(passwords_are_told_apart_by_their_salts),
 		CASE(a_short_salt_is_followed_by_nothing),
+		CASE(a_login_reads_in_the_transaction_of_its_request),
 		CASE(a_known_cookie_is_for_somebody_who_can_log_in),
 		CASE(handlers_are_listed_as_couchdb_does),
 		CASE(a_token_says_who_somebody_is),
