@@ -21,6 +21,7 @@
 enum {
 	HISTORY_SECONDS = 1000,
 	LATER_US = 5000,
+	PAGE_MEMBERS = 8,
 };
 
 static const enum timed_type types[] = { TIMED_HASH, TIMED_SET, TIMED_ZSET };
@@ -138,6 +139,36 @@ clear(struct items *f)
 	items_sweep(f);
 	assert_int_equal(items_pairs(f, SPACE_ROWS), 0);
 	assert_int_equal(items_pairs(f, SPACE_BODY), 0);
+}
+
+static enum status
+page_run(struct timed *t, struct arena *arena, void *arg)
+{
+	struct timed_members page;
+	struct timed_item item;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("c"), arena, &item));
+	TRY(timed_members_page(&item, 0, SIZE_MAX, &page));
+	assert_true(item.packed);
+	assert_int_equal(page.count, PAGE_MEMBERS);
+	for (size_t i = 1; i < page.count; i++)
+		assert_true(timed_hash16(page.members[i - 1].name) <=
+			    timed_hash16(page.members[i].name));
+	return STATUS_OK;
+}
+
+/* As they would be in a body, whichever order the header has them in. */
+static void
+a_page_has_members_in_the_order_of_their_hashes(void **state)
+{
+	struct items *f = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		items_must(f, put_run, &(struct put){ .type = types[i], .count = PAGE_MEMBERS });
+		items_must(f, page_run, NULL);
+		clear(f);
+	}
 }
 
 static void
@@ -508,6 +539,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_small_collection_is_one_pair, items_setup,
 						items_teardown),
+		cmocka_unit_test_setup_teardown(a_page_has_members_in_the_order_of_their_hashes,
+						items_setup, items_teardown),
 		cmocka_unit_test_setup_teardown(
 			one_with_too_many_members_moves_into_a_body_and_stays_there, items_setup,
 			items_teardown),

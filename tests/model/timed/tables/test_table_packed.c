@@ -843,6 +843,23 @@ an_insert_meets_who_puts_what_was_packed_into_pieces(void **state)
 	expect_row(f, drawn);
 }
 
+/* Each of them packs the other columns again, also the one that the other writer takes out. */
+static void
+writers_that_take_out_columns_conflict(void **state)
+{
+	struct fixture *f = *state;
+	struct put first = { .changes = { UNSET(A) } };
+
+	if (getenv("FROND_TEST_FAULTS"))
+		return;
+	put(f,
+	    (struct put){ .inserts = true, .changes = { SET(A, number(1)), SET(B, number(2)) } });
+	assert_int_equal(
+		commit_behind(f, put_body, &first, (struct put){ .changes = { UNSET(B) } }),
+		STATUS_TX_CONFLICT);
+	expect_row(f, "(1* a=1)");
+}
+
 /* As it makes leaves of what is packed, it meets who writes one meanwhile. */
 static void
 a_stamp_meets_who_updates_what_it_unpacks(void **state)
@@ -1140,6 +1157,7 @@ main(void)
 		TEST(a_row_that_no_wanted_column_has_is_there),
 		TEST(whoever_reads_columns_meets_their_writers),
 		TEST(an_insert_meets_who_puts_what_was_packed_into_pieces),
+		TEST(writers_that_take_out_columns_conflict),
 		TEST(a_stamp_meets_who_updates_what_it_unpacks),
 		TEST(only_an_insert_is_asked_for_ahead),
 		TEST(the_sweep_loses_no_insert),

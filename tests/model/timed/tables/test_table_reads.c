@@ -621,10 +621,19 @@ what_a_table_needs_is_made_or_is_the_same(void **state)
 	arena_free(arena);
 }
 
+/* A caller whose scan could not be opened has none to close. */
+static void
+closing_no_scan_does_nothing(void **state)
+{
+	(void)state;
+	table_scan_close(NULL);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closing_no_scan_does_nothing),
 		TEST(each_choice_of_columns_has_its_values),
 		TEST(a_pair_that_no_row_has_is_damage),
 		TEST(terms_that_no_index_can_have_are_refused),

@@ -426,6 +426,38 @@ who_looks_for_no_leaf_meets_who_writes_the_first(void **state)
 	expect(f, "(1/1* a=4 b=2 d=3)");
 }
 
+static enum status
+metadata_body(struct kv_tx *tx, void *ret)
+{
+	return kv_get_metadata_version(tx, ret);
+}
+
+/* After a touch of that version every process would read its descriptions again. */
+static void
+a_writer_that_finds_it_ended_touches_no_metadata(void **state)
+{
+	struct table_change change = change_of(B, number(8));
+	uint8_t before[KV_VERSIONSTAMP_TX_BYTES], after[KV_VERSIONSTAMP_TX_BYTES];
+	struct step s = { .name = names[0], .k = 1, .c = 1 };
+	struct fixture *f = *state;
+	struct work w = { .f = f, .step = &s };
+	struct kv_tx *tx;
+
+	if (test_store_fails()) /* it may fail before it has found that */
+		return;
+	put(f, true, 1, 2, 3);
+	s.write = (struct table_write){ .changes = &change, .change_count = 1 };
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(metadata_body(tx, before), STATUS_OK);
+	put(f, false, 4, 0, 0);
+	assert_int_equal(kv_run_read(f->store, metadata_body, before, NULL), STATUS_OK);
+	/* What this transaction reads says still that rows are whole. */
+	assert_int_equal(step_body(tx, &w), STATUS_TX_CONFLICT);
+	kv_tx_free(tx);
+	assert_int_equal(kv_run_read(f->store, metadata_body, after, NULL), STATUS_OK);
+	assert_memory_equal(before, after, sizeof(before));
+}
+
 /* What becomes of an INSERT of `count` columns of the row (1, 1), which another one inserts. */
 static enum status
 insert_beside(struct fixture *f, size_t count)
@@ -702,6 +734,7 @@ main(void)
 		TEST(the_same_lifetime_is_not_written),
 		TEST(a_stamp_ends_it),
 		TEST(who_looks_for_no_leaf_meets_who_writes_the_first),
+		TEST(a_writer_that_finds_it_ended_touches_no_metadata),
 		TEST(an_insert_of_some_columns_meets_who_writes_the_row),
 		TEST(verify_finds_a_leaf),
 		TEST(whole_rows_are_as_others),
