@@ -5,6 +5,7 @@
 
 #include "catalog/draw.h"
 #include "doc/root.h"
+#include "index/engine/entry.h"
 #include "kv/tuple.h"
 #include "model/revisioned/kind_int.h"
 #include "model/revisioned/local.h"
@@ -222,6 +223,31 @@ values_are_drawn_after_their_kind(void **state)
 	}
 }
 
+/* The column of an entry is shown as its text, which the value has if the key ends in an id. */
+static void
+keys_of_entries_are_drawn_by_their_values(void **state)
+{
+	AUTO(buf_release)
+	struct buf tail = BUF_INIT(100), text = BUF_INIT(100), bare = BUF_INIT(100),
+		   out = BUF_INIT(DRAWN_BYTES);
+
+	(void)state;
+	tuple_put_u64(&tail, 7);
+	tuple_put_double(&tail, 1.5);
+	tuple_put_str(&tail, STR("d"));
+	tuple_put_u64(&bare, INDEX_ENTRY_FORMAT);
+	tuple_put_u64(&bare, 0);
+	tuple_put_u64(&text, INDEX_ENTRY_FORMAT);
+	tuple_put_u64(&text, INDEX_ENTRY_TEXTS);
+	tuple_put_str(&text, STR("1.50"));
+	assert_false(
+		rev_kind.draw_key(REV_SUBSPACE_DOCUMENTS, buf_str(&tail), buf_str(&text), &out));
+	assert_false(rev_kind.draw_key(REV_SUBSPACE_ENTRIES, buf_str(&tail), buf_str(&bare), &out));
+	assert_int_equal(out.len, 0);
+	assert_true(rev_kind.draw_key(REV_SUBSPACE_ENTRIES, buf_str(&tail), buf_str(&text), &out));
+	assert_true(str_eq(buf_str(&out), STR("(7, 1.50, \"d\")")));
+}
+
 /* A text of a packed document is shown up to a limit. */
 static void
 long_texts_are_cut(void **state)
@@ -320,6 +346,7 @@ main(void)
 		TEST(a_document_is_shown_with_all_that_it_has),
 		TEST(a_local_document_has_no_change),
 		TEST(values_are_drawn_after_their_kind),
+		TEST(keys_of_entries_are_drawn_by_their_values),
 		TEST(long_texts_are_cut),
 		TEST(subspaces_have_names),
 		TEST(changes_stand_for_documents),
