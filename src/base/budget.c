@@ -157,13 +157,6 @@ budget_has_room(const struct budget *b)
 }
 
 bool
-budget_is_exceeded(const struct budget *b)
-{
-	return budget_held(b) > b->limit_bytes + b->limit_bytes / BUDGET_SHORT_SHARE +
-					budget_read_relaxed(&b->read_bytes);
-}
-
-bool
 budget_is_half_held(const struct budget *b)
 {
 	return b && budget_held(b) > b->limit_bytes / 2;

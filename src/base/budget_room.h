@@ -15,15 +15,6 @@
 bool budget_has_room(const struct budget *b);
 
 /*
- * True if all together hold an eighth more than there is, turns to read aside. A connection that
- * has no request at work then waits with its next one, even if budget_has_room() says that few of
- * these bytes are of short requests: thousands that begin at one moment may last from the next on,
- * which makes room for as many short ones again. Those that nobody has let in are told to leave
- * soon. Takes no lock.
- */
-bool budget_is_exceeded(const struct budget *b);
-
-/*
  * True if more than half of all is held. From there on whoever can take less of something does:
  * reads ahead, pages, buffers that are kept. The other half is then for what nobody can do without.
  * False for NULL, where memory is not limited. Takes no lock.

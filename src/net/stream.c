@@ -179,9 +179,7 @@ stream_wait_to_run(struct net_stream_conn *c)
 static void
 stream_run(struct net_stream_conn *c)
 {
-	const struct budget *b = c->net.loop->memory;
-
-	if (net_session_lacks_room(&c->stream->session) || (b && budget_is_exceeded(b))) {
+	if (net_session_lacks_room(&c->stream->session)) {
 		stream_wait_to_run(c);
 		return;
 	}

@@ -22,10 +22,8 @@ enum {
 	PUSHED = 300,
 	PUSH_MS = 10, /* less than the time after which a rest gives memory back */
 	PUSHES_MOST = 1000,
-	HELD_MS = 500,
 	PORT = 7,
 	LIMIT_BYTES = 8 << 20,
-	HELD_BYTES = LIMIT_BYTES + LIMIT_BYTES / BUDGET_SHORT_SHARE,
 	HEAD_BYTES = 4,
 	LARGE_BYTES = 2 << 20,
 	STRANGER_BYTES = NET_STRANGER_BYTES / 4,
@@ -38,8 +36,6 @@ static struct net_host *host;
 static uint64_t wait_ms; /* how long a request waits for memory; 0: as long as by default */
 static bool strangers;   /* nobody knows the clients */
 static bool waits;       /* requests rest, and bytes that come meanwhile are left for later */
-static bool holds;       /* a message of no bytes holds more than there is, for a while, */
-static bool held;        /* that is, now */
 static bool pushes;      /* a message of no bytes asks to be told something again and again, */
 static bool pushed;      /* until this */
 static size_t pushed_to;
@@ -118,21 +114,6 @@ door_wait(struct net_stream *s)
 	return false;
 }
 
-/* As what thousands have that nobody could refuse: it lasts, so short ones seem to have nothing. */
-static bool
-door_hold(struct net_stream *s)
-{
-	struct budget_part *part = &net_stream_session(s)->part;
-
-	budget_part_last(part);
-	budget_count(part, HELD_BYTES);
-	held = true;
-	net_stream_rest(s, NET_REST_WAITING, NULL, clock_after_ms(HELD_MS));
-	held = false;
-	budget_unuse(part, HELD_BYTES);
-	return false;
-}
-
 static bool
 door_serve(struct net_stream *s, void *arg)
 {
@@ -140,8 +121,8 @@ door_serve(struct net_stream *s, void *arg)
 	struct str in, answer;
 
 	(void)arg;
-	twin_check(held || budget_held(net_stream_session(s)->part.budget) <=
-				   LIMIT_BYTES + LIMIT_BYTES / 4);
+	twin_check(budget_held(net_stream_session(s)->part.budget) <=
+		   LIMIT_BYTES + LIMIT_BYTES / 4);
 	twin_check(net_stream_session(s)->work.used_bytes == NET_WORK_BYTES);
 	net_stream_set_stranger(s, strangers);
 	if (net_stream_peek(s, HEAD_BYTES, &in) != STATUS_OK)
@@ -152,9 +133,6 @@ door_serve(struct net_stream *s, void *arg)
 		return door_wait(s);
 	if (pushes && n == 0)
 		return door_push(s);
-	if (holds && n == 0)
-		return door_hold(s);
-	twin_check(!held);
 	answer = door_answer(s, n);
 	return answer.len && net_stream_write(s, answer) == STATUS_OK;
 }
@@ -406,32 +384,6 @@ sends_more_while_it_waits(void *arg)
 	client_ended();
 }
 
-/* The first one holds all; those that come meanwhile begin when it has ended. */
-static void
-comes_while_all_is_held(void *arg)
-{
-	struct twin_client *c = twin_connect(PORT, TWIN_WAY_SHORT);
-
-	if (arg) {
-		twin_sleep_ms(HELD_MS / 2);
-		twin_check(client_send(c, 1000, 1000));
-		client_hears(c, "read\n");
-	} else {
-		twin_check(client_send(c, 0, 0));
-		twin_sleep_ms(2 * HELD_MS);
-	}
-	twin_close(c, false);
-	client_ended();
-}
-
-static void
-play_held(void)
-{
-	holds = true;
-	play(10, comes_while_all_is_held);
-	holds = false;
-}
-
 static void
 play_waits(void)
 {
@@ -512,13 +464,6 @@ those_who_are_told_things_keep_nobody_out(void **state)
 {
 	(void)state;
 	twin_run_seeds(play_pushed, CROWD_SEEDS);
-}
-
-static void
-nobody_begins_while_those_who_last_have_all(void **state)
-{
-	(void)state;
-	twin_run_seeds(play_held, SEEDS);
 }
 
 static void
@@ -614,7 +559,6 @@ main(void)
 		cmocka_unit_test(messages_that_are_too_much_together_have_their_turns),
 		cmocka_unit_test(a_crowd_that_comes_at_once_takes_no_more_than_there_is),
 		cmocka_unit_test(those_who_are_told_things_keep_nobody_out),
-		cmocka_unit_test(nobody_begins_while_those_who_last_have_all),
 		cmocka_unit_test(a_request_that_waits_is_none_that_begins),
 		cmocka_unit_test(what_is_kept_and_unused_makes_room_when_others_wait),
 		cmocka_unit_test(a_request_waits_for_memory_as_long_as_the_setting_says),
