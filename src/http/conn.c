@@ -157,7 +157,7 @@ conn_handled(void *arg)
 	if (x->parser.complete) {
 		buf_clear(&x->body_in);
 	} else {
-		/* The rest of the body may take its time, and is dropped. */
+		/* The rest of the body is dropped as it comes, and that may take long. */
 		buf_release(&x->body_in);
 		buf_release(&x->body_out);
 	}
@@ -220,19 +220,33 @@ conn_look_after_client(struct conn *c)
 }
 
 /*
- * A head that is not complete takes as long as its client likes, so a long one counts in full. True
- * if it holds more than most need while memory is short: there may be as many as connections.
+ * A long head counts. Until it is complete it takes as long as its client likes, so it counts like
+ * input of a request that lasts.
+ */
+static void
+conn_count_head(struct conn *c)
+{
+	struct http_exchange *x = c->x;
+
+	if (x->parser.text.len <= NET_MEMORY_INPUT_LEAST_BYTES)
+		return;
+	if (x->parser.head_done)
+		budget_part_end_lasting(&x->input_part);
+	else
+		budget_part_last(&x->input_part);
+	exchange_count_input(x);
+}
+
+/*
+ * True if a head that is not complete is long, and memory is short. Every connection may have such
+ * a head, so together they could take all of the memory.
  */
 static bool
-conn_head_is_too_much(struct conn *c)
+conn_head_is_too_long(const struct conn *c)
 {
 	const struct budget *b = c->net.loop->memory;
 
-	if (c->x->parser.text.len <= NET_MEMORY_INPUT_LEAST_BYTES)
-		return false;
-	budget_part_last(&c->x->input_part);
-	exchange_count_input(c->x);
-	return b && budget_is_short(b);
+	return c->x->parser.text.len > NET_MEMORY_INPUT_LEAST_BYTES && b && budget_is_short(b);
 }
 
 /* What the parser's outcome means for the exchange. */
@@ -242,21 +256,19 @@ conn_after_parse(struct conn *c, enum parser_result result)
 	struct http_exchange *x = c->x;
 
 	if (c->state == CONN_STATE_HEAD) {
+		conn_count_head(c);
 		if (result == PARSER_RESULT_BAD) {
 			conn_refuse_request(c, x->parser.refusal, x->parser.reason);
 		} else if (x->parser.head_done) {
 			c->keep = x->parser.keep_alive && !c->net.loop->stopping;
 			conn_set_state(c, CONN_STATE_RUN);
-			budget_part_end_lasting(&x->input_part);
-			if (x->parser.text.len > NET_MEMORY_INPUT_LEAST_BYTES)
-				exchange_count_input(x);
 			/*
 			 * The handler runs inside this call, and may be through when it returns:
 			 * then the exchange is another's already, and `x` must not be used.
 			 */
 			if (!conn_run_handler(c))
 				conn_refuse_request(c, 503, "Out of memory.");
-		} else if (conn_head_is_too_much(c)) {
+		} else if (conn_head_is_too_long(c)) {
 			METRIC_REFUSED("memory_bytes");
 			c->keep = false;
 			conn_refuse_request(c, 503, "There is no memory for so long a head.");

@@ -73,7 +73,7 @@ struct http_exchange {
 	struct buf body_in;
 	struct buf body_out;
 	struct buf body_whole;
-	struct budget_part input_part; /* of what has come: the head, a body, what is behind */
+	struct budget_part input_part; /* counts the bytes that have come and are kept */
 	uint64_t body_taken;           /* bytes that came, read or skipped */
 	uint64_t body_looked;          /* of `body_taken`, when the client was judged last */
 	uint64_t body_answered;        /* `body_taken` when the head of the answer was made */
@@ -120,7 +120,7 @@ conn_loop(const struct conn *c)
 /* Exchanges, with their memory, from and to the loop's spare ones. NULL when out of memory. */
 struct http_exchange *exchange_take(struct conn *c);
 void exchange_put(struct http_exchange *x);
-/* Buffers of input have grown or shrunk. */
+/* Counts what the buffers of input take now. Call this when one has grown or shrunk. */
 void exchange_count_input(struct http_exchange *x);
 void exchange_drop_spares(struct http_loop *l);
 

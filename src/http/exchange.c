@@ -289,7 +289,7 @@ exchange_send_continue(struct http_exchange *x)
 	exchange_send(x);
 }
 
-/* Buffers that have nothing in them are not kept while memory is short. */
+/* Frees buffers of the body that have nothing in them, if memory is short, and counts the rest. */
 static void
 exchange_release_input(struct http_exchange *x)
 {
