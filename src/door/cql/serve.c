@@ -22,9 +22,9 @@
 #include "serve/settle.h"
 
 enum {
-	SLOW_BYTES = 120, /* of what is said of a slow request */
-	SLOW_READ_MS = 1, /* others had rather run beside a read that takes longer than behind it */
-	BESIDE_LATELY = 64, /* statements after one that others were beside, or might have been */
+	SLOW_BYTES = 120,   /* of what is said of a slow request */
+	SLOW_READ_MS = 1,   /* a read that takes longer is better run beside others */
+	BESIDE_LATELY = 64, /* statements that have fibers after one that was not alone */
 };
 
 METRIC_COUNTER(requests, "frond_cql_requests_total", METRIC_NUMBER,
@@ -943,14 +943,14 @@ serve_group_of(struct cql_client *c, struct input_frame *f, bool *ret_over)
 
 /*
  * True if the frame is served on the connection's fiber, which reads no others meanwhile: a SELECT
- * of one row, of a client that waits for each answer. A second fiber costs a tenth of what such a
- * SELECT does, so only a client that has sent statements together lately, or reads for long, gets
- * one.
+ * of one row, of a client that waits for each answer. `more`: another frame has come behind it. A
+ * second fiber costs a tenth of what such a SELECT does, so only a client that has sent statements
+ * together lately, or reads for long, gets one.
  */
 static bool
-is_served_at_once(struct cql_client *c, const struct input_frame *f)
+is_served_at_once(struct cql_client *c, const struct input_frame *f, bool more)
 {
-	if (c->flights.count || cql_input_has_next(c)) {
+	if (c->flights.count || more) {
 		c->beside_lately = BESIDE_LATELY;
 		return false;
 	}
@@ -979,14 +979,15 @@ static enum input_result
 serve_next(struct cql_client *c, struct input_frame *f)
 {
 	enum input_result result = INPUT_FRAME;
-	bool over = true;
+	bool over = true, more;
 
 	follow_person(c);
-	if (is_served_at_once(c, f)) {
+	more = cql_input_has_next(c);
+	if (is_served_at_once(c, f, more)) {
 		serve_at_once(c, f);
 		return result;
 	}
-	if (cql_input_has_next(c) && may_join(c, f, NULL))
+	if (more && may_join(c, f, NULL))
 		result = serve_group_of(c, f, &over);
 	if (over)
 		serve_alone(c, f);

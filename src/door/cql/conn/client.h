@@ -63,7 +63,7 @@ struct cql_client {
 	struct buf packed; /* segments that are sent */
 
 	struct cql_flights flights;
-	unsigned beside_lately; /* statements until it is taken to wait for each answer again */
+	unsigned beside_lately; /* so many further statements have fibers of their own */
 
 	/*
 	 * In the arena of the entry's person, who changes only while none of its statements is
