@@ -27,6 +27,7 @@ import urllib.error
 import urllib.request
 
 import ending
+from sending import send_now
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
@@ -344,11 +345,7 @@ class Halves:
         clients = [connect(server) for _ in range(size["clients"])]
         text = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n" + b"v" * size["bytes"]
         for s in clients:
-            s.setblocking(False)
-            try:
-                s.send(text)
-            except OSError:
-                pass
+            send_now(s, text)
         return clients
 
 
@@ -362,11 +359,7 @@ class Bodies(Halves):
         for i, s in enumerate(clients):
             head = (f"PUT /small/doc{i} HTTP/1.1\r\nHost: {'127.0.0.1' if i % 2 else 'elsewhere'}\r\n"
                     "Content-Type: application/json\r\nContent-Length: 300000\r\n\r\n")
-            s.setblocking(False)
-            try:
-                s.send(head.encode() + b'{"a": "' + b"v" * size["bytes"])
-            except OSError:
-                pass
+            send_now(s, head.encode() + b'{"a": "' + b"v" * size["bytes"])
         return clients
 
 
@@ -380,11 +373,7 @@ class Heads(Halves):
     def attack(self, server, size):
         clients = [connect(server, port=int(server.http)) for _ in range(size["clients"])]
         for s in clients:
-            s.setblocking(False)
-            try:
-                s.send(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"v" * size["bytes"])
-            except OSError:
-                pass
+            send_now(s, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"v" * size["bytes"])
         return clients
 
 
@@ -425,11 +414,7 @@ class MongoHalves:
         clients = [connect(server, port=server.mongo_port) for _ in range(size["clients"])]
         half = encode_mongo({"insert": "c", "documents": [{"text": "x" * (size["bytes"] // 2)}]}, size["bytes"])
         for s in clients:
-            s.setblocking(False)
-            try:
-                s.send(half)
-            except OSError:
-                pass
+            send_now(s, half)
         return clients
 
 

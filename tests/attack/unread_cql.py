@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from sending import send_now
+
 STARTUP, QUERY, REGISTER, BATCH = 1, 7, 0xb, 0xd
 ERROR = 0
 MB = 1024 * 1024
@@ -188,11 +190,7 @@ class Halves(Attack):
         half = frame(QUERY, b"\0" * size["bytes"], 2 * size["bytes"])
         clients = [self.connect(server) for _ in range(size["clients"])]
         for s in clients:
-            s.setblocking(False)
-            try:
-                s.send(half)
-            except OSError:
-                pass
+            send_now(s, half)
         return clients
 
 

@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from sending import send_now
+
 MB = 1024 * 1024
 HELLO, PING, BEGIN, ROLLBACK, SAVEPOINT, SCHEMA_CREATE, TABLE_CREATE, SCAN, WRITE = 1, 3, 4, 6, 7, 11, 15, 19, 21
 DONE = 128
@@ -215,11 +217,7 @@ class Halves(Attack):
         return frame(WRITE, table("s") + bytes(size["bytes"]), 2 * size["bytes"])
 
     def send(self, s, data):
-        s.setblocking(False)
-        try:
-            s.send(data)
-        except OSError:
-            pass
+        send_now(s, data)
 
 
 class Garbage(Attack):
