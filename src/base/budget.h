@@ -275,7 +275,7 @@ bool budget_use(struct budget_part *p, size_t n);
 /* Counts `n` bytes as used that are there already, even if that is more than the budget has. */
 void budget_count(struct budget_part *p, size_t n);
 void budget_unuse(struct budget_part *p, size_t n);
-/* The part uses `n` bytes in all now: as budget_count() or budget_unuse() of the difference. */
+/* The part uses `n` bytes in all now. Counts the difference by budget_count() or budget_unuse(). */
 void budget_count_all(struct budget_part *p, size_t n);
 
 /* The part's output takes `n` bytes now. This is counted like budget_count(). */

@@ -130,16 +130,16 @@ MUST_USE enum status net_memory_reserve_again(struct net_session *s, size_t n);
 /* ---- Input ---- */
 
 /*
- * Counts `bytes` as what the buffers of a connection's input take in all now, in a part of their
- * own. They are there, and cannot be refused: see net_memory_input_bytes(). Input that a request
- * which lasts is waiting for lasts as well. Call this on the connection's loop whenever they have
- * grown or shrunk.
+ * Counts what the buffers of a connection's input take: `bytes` in all now. `input` is a part of
+ * their own. They are there already and cannot be refused, so net_memory_input_bytes() has less
+ * read before memory is short. The input of a request that lasts counts as lasting, too. Call this
+ * on the connection's loop whenever a buffer has grown or shrunk.
  */
 void net_memory_count_input(struct budget_part *input, const struct net_session *s, size_t bytes);
 
 /*
- * Returns how much may have come and not been taken before a connection is no longer read from:
- * `most` while memory is free, less the more of it is held.
+ * Returns how many bytes may wait for a door before no more are read from the connection: `most`
+ * while half of the memory is free, then the fewer the more of it is held.
  */
 size_t net_memory_input_bytes(const struct net_loop *l, size_t most);
 

@@ -71,7 +71,8 @@ struct index_change {
  *
  * STATUS_DUPLICATE if a UNIQUE index has these values from another document: nothing was written
  * then, and *ret_def is that index. STATUS_UNSUPPORTED if an index cannot have the document:
- * likewise, and writer->refusal says why. The failures of index_entries_make().
+ * nothing was written either, and writer->refusal says why. Otherwise fails as
+ * index_entries_make().
  */
 MUST_USE enum status index_update(struct index_writer *writer, const struct index_change *change,
 				  const struct index_def **ret_def);

@@ -120,7 +120,7 @@ handle_frames(struct handler *h, int fd, struct buf *in, struct buf *out)
 		struct str payload = str_of(in->ptr + begin + WIRE_HEAD_BYTES, head.bytes);
 		bool good;
 
-		/* A start computes for a tenth of a second, and a client waits for all of it. */
+		/* A start gives no turn away: it is short, and a client waits until it is over. */
 		if (head.kind != WIRE_HELLO)
 			turns_begin();
 		good = handler_handle(h, &head, payload, out);

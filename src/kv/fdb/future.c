@@ -110,7 +110,7 @@ future_bytes(const struct fdb_future *f)
 	return n;
 }
 
-/* From now on so many bytes of what the transaction holds are this future's. Its owner calls. */
+/* The future holds `bytes` from now on, which its transaction counts. On the owner's thread. */
 static void
 future_hold(struct fdb_future *f, size_t bytes)
 {

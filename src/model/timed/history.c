@@ -225,9 +225,9 @@ timed_history_set(struct timed *t, struct timed_history_bounds bounds)
 		return history_bound(t, &bounds);
 	/*
 	 * The records of an earlier history may still be there. Its buckets must have had lower
-	 * numbers, or clearing them would take records of this one. A number made of the clock is
-	 * higher, unless it is nearly the same moment, or so many buckets were filled that their
-	 * numbers were ahead of the clock.
+	 * numbers, or clearing them would take records of this one. Numbers are made of the clock,
+	 * so one of now is mostly higher. It is not if the earlier history ended at nearly the
+	 * same moment, or if its buckets filled so fast that their numbers ran ahead of the clock.
 	 */
 	TRY(history_newest_bucket(&h, &first));
 	first++;

@@ -188,7 +188,7 @@ item_take(struct catalog_verify *v, const struct history_state *state,
 	    kind != TIMED_VERSION_NOTE || !row_take(r.rest, &len))
 		return STATUS_OK;
 	row = str_of(r.rest.ptr, len);
-	/* Before the first note the row is empty, as that of no item is. */
+	/* No item has an empty row, as it is before the first note. */
 	if (era != item->era || !str_eq(row, buf_str(&item->row))) {
 		TRY(item_finish(v, state, item));
 		buf_clear(&item->row);
