@@ -27,12 +27,12 @@ import urllib.error
 import urllib.request
 
 import ending
-from sending import send_now
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import mongo  # noqa: E402  a client of MongoDB's protocol
 import unread_cql  # noqa: E402  attacks by Cassandra's protocol
 import unread_rows  # noqa: E402  attacks by the protocol for rows
+from sending import send_now  # noqa: E402
 from server import CACHES  # noqa: E402
 from resp import Client, Error, encode  # noqa: E402  a client of Redis's protocol
 
