@@ -125,35 +125,101 @@ budget_is_full(const struct budget *b)
 	return budget_held(b) > b->limit_bytes + budget_read_relaxed(&b->read_bytes);
 }
 
-/*
- * True if parts that do not last may take `n` bytes more: if all parts together do not exceed the
- * budget by more than `share`, or if those have no more than `share` themselves, whatever others
- * have that last.
- */
+/* True if all parts together exceed the budget by no more than `share` with `n` bytes more. */
 static bool
-budget_has_in_share(const struct budget *b, size_t n, size_t share)
+budget_exceeds_within(const struct budget *b, size_t n, size_t share)
 {
-	size_t reads = budget_read_relaxed(&b->read_bytes);
-	size_t others = budget_read_relaxed(&b->lasting_bytes) + reads +
+	return n <= share &&
+	       budget_held(b) <= b->limit_bytes + budget_read_relaxed(&b->read_bytes) + share - n;
+}
+
+/* True if parts that do not last have no more than `share` with `n` bytes more. */
+static bool
+budget_short_within(const struct budget *b, size_t n, size_t share)
+{
+	size_t others = budget_read_relaxed(&b->lasting_bytes) +
+			budget_read_relaxed(&b->read_bytes) +
 			budget_read_relaxed(&b->hopeful_bytes);
 	size_t held = budget_held(b);
 
-	if (n <= share && held <= b->limit_bytes + reads + share - n)
-		return true;
 	/* The counters are read one after another: the others' may seem larger than the sum. */
 	return n <= share && (held < others || held - others <= share - n);
 }
 
+/* True if parts that do not last may take `n` bytes more, whatever others have that last. */
 static bool
 budget_has_for_short(const struct budget *b, size_t n)
 {
-	return budget_has_in_share(b, n, b->limit_bytes / BUDGET_SHORT_SHARE);
+	size_t share = b->limit_bytes / BUDGET_SHORT_SHARE;
+
+	return budget_exceeds_within(b, n, share) || budget_short_within(b, n, share);
+}
+
+/* ---- Room for one more ---- */
+
+static size_t
+budget_room_share(const struct budget *b)
+{
+	return b->limit_bytes / BUDGET_SHORT_SHARE / 2;
+}
+
+static bool
+budget_late_is_over(const struct budget *b, uint64_t now_ns)
+{
+	uint64_t since_ns = atomic_load_explicit(&b->late_ns, memory_order_relaxed);
+
+	return now_ns - since_ns >= BUDGET_LATE_MS * CLOCK_NS_PER_MS;
+}
+
+/*
+ * True if the flat amounts of late parts are within their share. Without this limit, thousands that
+ * begin at once and last a moment later would all find that there are no short ones.
+ */
+static bool
+budget_late_within(const struct budget *b)
+{
+	return budget_read_relaxed(&b->late_parts) * BUDGET_PART_BYTES <= budget_room_share(b) ||
+	       budget_late_is_over(b, clock_mono_ns());
+}
+
+/* The part has begun. */
+static void
+budget_count_late(struct budget_part *p)
+{
+	struct budget *b = p->budget;
+	uint64_t now_ns;
+
+	if (!budget_is_full(b))
+		return;
+	now_ns = clock_mono_ns();
+	pthread_mutex_lock(&b->lock);
+	if (budget_late_is_over(b, now_ns)) {
+		atomic_store_explicit(&b->late_ns, now_ns, memory_order_relaxed);
+		atomic_store_explicit(&b->late_parts, 0, memory_order_relaxed);
+	}
+	atomic_fetch_add_explicit(&b->late_parts, 1, memory_order_relaxed);
+	p->late_ns = b->late_ns;
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void
+budget_uncount_late(struct budget_part *p)
+{
+	struct budget *b = p->budget;
+
+	if (!p->late_ns)
+		return;
+	pthread_mutex_lock(&b->lock);
+	if (b->late_ns == p->late_ns)
+		atomic_fetch_sub_explicit(&b->late_parts, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&b->lock);
 }
 
 bool
 budget_has_room(const struct budget *b)
 {
-	return budget_has_in_share(b, 0, b->limit_bytes / BUDGET_SHORT_SHARE / 2);
+	return !budget_is_full(b) ||
+	       (budget_short_within(b, 0, budget_room_share(b)) && budget_late_within(b));
 }
 
 bool
@@ -498,6 +564,7 @@ budget_enter(struct budget_part *p)
 		return;
 	p->entered = true;
 	atomic_fetch_add_explicit(&b->parts, 1, memory_order_relaxed);
+	budget_count_late(p);
 	if (budget_is_full(b) && !budget_has_for_short(b, 0))
 		p->refused = true;
 }
@@ -511,6 +578,7 @@ budget_part_exit(struct budget_part *p)
 	if (!p->entered)
 		return;
 	atomic_fetch_sub_explicit(&b->parts, 1, memory_order_relaxed);
+	budget_uncount_late(p);
 	if (budget_read_relaxed(&b->waiting))
 		budget_give_back(b, 0, 0);
 }

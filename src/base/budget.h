@@ -94,6 +94,8 @@ enum {
 	BUDGET_STALL_MS = 5000,
 	/* How often a request that waits for its turn looks for such parts. */
 	BUDGET_LOOK_MS = 250,
+	/* The longest time for which a part counts as late: budget_has_room(). */
+	BUDGET_LATE_MS = 1000,
 };
 
 enum budget_kind {
@@ -160,6 +162,12 @@ struct budget {
 	_Atomic size_t read_bytes;    /* of turns to read; changed with the lock held */
 	/* Of lasting parts: their flat amounts, and what they have taken without asking for it. */
 	_Atomic size_t lasting_bytes;
+	/*
+	 * The late parts that have begun since `late_ns` and have not ended: budget_has_room().
+	 * Both are changed with the lock held.
+	 */
+	_Atomic uint64_t late_ns;
+	_Atomic size_t late_parts;
 };
 
 struct budget_part {
@@ -171,6 +179,7 @@ struct budget_part {
 	size_t output_bytes;  /* of used_bytes: output */
 	size_t lasting_bytes; /* counted in the budget's `lasting_bytes` */
 	size_t most_bytes;    /* that it may use; at most half of it by budget_ask(); 0: any */
+	uint64_t late_ns;     /* the budget's, when it has begun late; 0: it was not late */
 	bool entered;         /* counted in the budget's `parts` */
 	bool lasts;           /* it may take as long as its client likes; nothing is free for it */
 	bool admitted;        /* there was room for it to last: budget_ask_to_last() */

@@ -9,8 +9,14 @@
 #include "base/budget.h"
 
 /*
- * True if half of what is for short requests is free. The other half is for what those that have
- * begun turn out to need, and for requests that cannot wait outside. Takes no lock.
+ * True if the budget is not exceeded, or if half of what is for short requests is free however much
+ * others have that last. The other half is for what those that have begun turn out to need, and for
+ * requests that cannot wait outside. Takes no lock.
+ *
+ * A part that begins while the budget is exceeded is late. It may last a moment later, and is none
+ * of the short ones then. So no more late parts than that half holds may have begun within
+ * BUDGET_LATE_MS and not have ended; in that time those that came before them and are unwelcome go
+ * (budget_is_unwelcome()).
  */
 bool budget_has_room(const struct budget *b);
 

@@ -418,8 +418,8 @@ requests_begin_while_half_of_the_share_of_short_ones_is_free(void **state)
 	budget_init(&b, LIMIT);
 	budget_part_init(&lasts, &b);
 	budget_part_init(&is_short, &b);
-	/* Short ones alone have all of it, and that half. */
-	budget_count(&is_short, LIMIT + half);
+	/* Short ones alone have all of it. */
+	budget_count(&is_short, LIMIT);
 	assert_true(budget_has_room(&b));
 	budget_count(&is_short, 1);
 	assert_false(budget_has_room(&b));
@@ -434,6 +434,58 @@ requests_begin_while_half_of_the_share_of_short_ones_is_free(void **state)
 	assert_false(budget_has_room(&b));
 	budget_part_release(&is_short);
 	budget_part_release(&lasts);
+	budget_fini(&b);
+}
+
+static void
+those_who_begin_late_and_stay_are_as_few_as_that_half_holds(void **state)
+{
+	enum {
+		FEW = LIMIT / BUDGET_SHORT_SHARE / 2 / BUDGET_PART_BYTES,
+	};
+	struct budget_part lasts, late[2 * FEW + 3];
+	struct budget b;
+	size_t count = 0;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&lasts, &b);
+	budget_part_last(&lasts);
+	/* What begins while nothing is exceeded is not late. */
+	budget_count(&lasts, LIMIT - BUDGET_PART_BYTES);
+	budget_part_init(&late[count], &b);
+	budget_enter(&late[count]);
+	budget_part_last(&late[count++]);
+	budget_count(&lasts, BUDGET_PART_BYTES);
+	for (size_t i = 0; i <= FEW; i++) {
+		assert_true(budget_has_room(&b));
+		budget_part_init(&late[count], &b);
+		budget_enter(&late[count]);
+		budget_part_last(&late[count++]);
+	}
+	assert_false(budget_has_room(&b));
+	/* One that ends makes room for another. */
+	budget_part_release(&late[--count]);
+	assert_true(budget_has_room(&b));
+	budget_enter(&late[count]);
+	budget_part_last(&late[count++]);
+	assert_false(budget_has_room(&b));
+	/* After a while as many may begin again, and the end of an older one makes no more room. */
+	b.late_ns -= BUDGET_LATE_MS * CLOCK_NS_PER_MS;
+	for (size_t i = 0; i <= FEW; i++) {
+		assert_true(budget_has_room(&b));
+		budget_part_init(&late[count], &b);
+		budget_enter(&late[count]);
+		budget_part_last(&late[count++]);
+	}
+	assert_false(budget_has_room(&b));
+	budget_part_release(&late[1]);
+	assert_false(budget_has_room(&b));
+	/* Where nothing is exceeded any more, everybody may begin. */
+	budget_part_release(&lasts);
+	assert_true(budget_has_room(&b));
+	for (size_t i = 0; i < count; i++)
+		budget_part_release(&late[i]);
 	budget_fini(&b);
 }
 
@@ -688,6 +740,7 @@ main(void)
 		cmocka_unit_test(with_very_many_requests_each_has_enough_for_an_error),
 		cmocka_unit_test(what_can_be_less_is_less_from_half_of_the_budget_on),
 		cmocka_unit_test(requests_begin_while_half_of_the_share_of_short_ones_is_free),
+		cmocka_unit_test(those_who_begin_late_and_stay_are_as_few_as_that_half_holds),
 		cmocka_unit_test(with_many_requests_little_is_free),
 		cmocka_unit_test(those_who_stay_leave_room_for_short_requests),
 		cmocka_unit_test(who_waits_to_last_is_let_in_when_one_that_lasts_has_ended),
