@@ -218,7 +218,7 @@ budget_uncount_late(struct budget_part *p)
 bool
 budget_has_room(const struct budget *b)
 {
-	return !budget_is_full(b) ||
+	return !b || !budget_is_full(b) ||
 	       (budget_short_within(b, 0, budget_room_share(b)) && budget_late_within(b));
 }
 

@@ -11,7 +11,7 @@
 /*
  * True if the budget is not exceeded, or if half of what is for short requests is free however much
  * others have that last. The other half is for what those that have begun turn out to need, and for
- * requests that cannot wait outside. Takes no lock.
+ * requests that cannot wait outside. True for NULL, where memory is not limited. Takes no lock.
  *
  * A part that begins while the budget is exceeded is late. It may last a moment later, and is none
  * of the short ones then. So no more late parts than that half holds may have begun within

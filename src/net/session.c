@@ -146,9 +146,7 @@ net_session_pause(struct net_session *s)
 bool
 net_session_lacks_room(const struct net_session *s)
 {
-	const struct budget *b = s->loop->memory;
-
-	return b && !s->work.used_bytes && budget_is_short(b) && !budget_has_room(b);
+	return !s->work.used_bytes && !budget_has_room(s->loop->memory);
 }
 
 bool

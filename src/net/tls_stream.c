@@ -11,6 +11,11 @@
  *
  * A handshake computes for about as long as hundreds of requests. So the bytes of a handshake are
  * put aside, and loop_run_later() runs it at the low priority of fibers that compute for long.
+ *
+ * OpenSSL's memory counts in the budget of all connections by what was measured of it, as of
+ * something that lasts. A handshake takes the most, and anybody may begin one. So it begins as a
+ * request does, when there is room for one more, and where others need the memory its client has
+ * no more time for it than for the rest of a request.
  */
 #include <assert.h>
 #include <openssl/bio.h>
@@ -18,13 +23,16 @@
 #include <openssl/ssl.h>
 #include <pthread.h>
 
+#include "base/budget_room.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "net/conn.h"
+#include "net/session.h"
 #include "net/tls.h"
+#include "net/tls_hello.h"
 
 enum {
 	TLS_RECORD_BYTES = SSL3_RT_MAX_PLAIN_LENGTH,
@@ -33,6 +41,11 @@ enum {
 	TLS_OUT_KEPT_BYTES = 64 * 1024, /* a buffer larger than this is freed after use */
 	TLS_HANDSHAKE_BYTE = 0x16,      /* the first byte of every TLS connection */
 	TLS_ASIDE_BYTES = 16 * 1024,    /* of a handshake; with more, reading pauses */
+	TLS_BEGIN_AGAIN_MS = 20,        /* between two looks whether a handshake may begin */
+	/* What OpenSSL has of a connection, and until the end of its handshake, measured. */
+	TLS_STATE_BYTES = 14 * 1024,
+	TLS_SHAKING_BYTES = 30 * 1024,
+	TLS_BUFFER_BYTES = 17 * 1024, /* its buffer for a record that has come in part */
 };
 
 _Static_assert(NET_UPPER_BYTES >= SSL3_RT_MAX_PACKET_SIZE,
@@ -55,10 +68,14 @@ struct tls_work {
 	struct timer timer;
 	struct net_conn *conn;
 	struct buf in; /* received bytes of the handshake that OpenSSL has not seen yet */
-	bool paused;   /* nothing is read below until OpenSSL has seen what came */
-	bool eof;      /* the stream below ended behind `in` */
-	bool timed;    /* `timer` is attached */
-	bool seen;     /* the peer's first byte was checked */
+	/* What the handshake takes beside the connection's own part: a request's flat amount. */
+	struct budget_part memory;
+	uint64_t until_ns; /* when the handshake has to be complete */
+	bool begun;        /* OpenSSL has seen its first bytes */
+	bool paused;       /* nothing is read below until OpenSSL has seen what came */
+	bool eof;          /* the stream below ended behind `in` */
+	bool timed;        /* `timer` is attached */
+	bool seen;         /* the peer's first byte was checked */
 	bool posted;
 	bool closed; /* the stream below is closed, but the letter is still queued */
 };
@@ -74,6 +91,7 @@ struct tls_stream {
 	SSL *ssl;
 	struct tls_work *work;     /* NULL: no work is left */
 	struct tls_flight *flight; /* NULL: all encrypted bytes were written */
+	struct budget_part memory; /* OpenSSL's, the handshake's aside */
 	struct net_write *top;     /* the protocol's write that is under way */
 	struct str rest;           /* the part of it that is not encrypted yet */
 	bool open;                 /* the handshake is complete */
@@ -233,7 +251,30 @@ tls_drop_work(struct tls_stream *s)
 	if (w->timed)
 		loop_detach_timer(&w->conn->loop->loop, &w->timer);
 	buf_release(&w->in);
+	budget_part_release(&w->memory);
 	mem_free(w);
+}
+
+static void
+tls_drop_ssl(struct tls_stream *s)
+{
+	SSL_free(s->ssl);
+	s->ssl = NULL;
+	budget_part_release(&s->memory);
+}
+
+/* Counts what OpenSSL and the bytes that were put aside take now. */
+static void
+tls_count(struct net_conn *c)
+{
+	struct tls_stream *s = tls_of(c);
+	struct tls_work *w = s->work;
+	bool in_part = s->open && SSL_has_pending(s->ssl);
+	size_t shaking = TLS_SHAKING_BYTES - BUDGET_PART_BYTES;
+
+	budget_count_all(&s->memory, TLS_STATE_BYTES + (in_part ? TLS_BUFFER_BYTES : 0));
+	if (w)
+		budget_count_all(&w->memory, w->in.cap + (w->begun ? shaking : 0));
 }
 
 /* ---- Output ---- */
@@ -509,6 +550,7 @@ tls_decrypt(struct net_conn *c, struct str in)
 		net_conn_abort(c);
 		return;
 	}
+	tls_count(c);
 	if (got)
 		net_conn_deliver(c, (ssize_t)got);
 	if (c->lost)
@@ -548,6 +590,8 @@ tls_give_up(struct net_conn *c, bool ok)
 	metric_add_at(&handshakes, TLS_RESULT_FAILED, 1);
 	s->broken = true;
 	tls_drop_work(s);
+	/* The connection may linger; nothing is encrypted on it any more. */
+	tls_drop_ssl(s);
 	if (ok && eof)
 		net_conn_close(c);
 	else if (!ok || (net_conn_linger(c) && paused && !tls_below(c)->read(c, true)))
@@ -555,17 +599,24 @@ tls_give_up(struct net_conn *c, bool ok)
 }
 
 static void
-tls_fail_handshake(struct net_conn *c)
+tls_log_failure(const struct net_conn *c, const char *reason)
 {
 	static struct log_limit limit;
-	unsigned long code = ERR_peek_error();
-	const char *reason = code ? ERR_reason_error_string(code) : NULL;
 	uint64_t before;
 
 	if (log_limit_pass(&limit, &before))
 		log_event(LOG_LEVEL_INFO, "tls_handshake_failed",
-			  "peer=%s reason=\"%s\" before=%llu", c->peer, reason ? reason : "unknown",
+			  "peer=%s reason=\"%s\" before=%llu", c->peer, reason,
 			  (unsigned long long)before);
+}
+
+static void
+tls_fail_handshake(struct net_conn *c)
+{
+	unsigned long code = ERR_peek_error();
+	const char *reason = code ? ERR_reason_error_string(code) : NULL;
+
+	tls_log_failure(c, reason ? reason : "unknown");
 	ERR_clear_error();
 	tls_give_up(c, tls_send(c)); /* an alert */
 }
@@ -625,6 +676,44 @@ tls_open_up(struct net_conn *c)
 		tls_drop_work(s);
 }
 
+/* When to look after the handshake next. */
+static void
+tls_set_timer(struct tls_work *w, uint64_t after_ms)
+{
+	uint64_t at_ns = clock_after_ms(after_ms);
+
+	loop_set_timer(&w->conn->loop->loop, &w->timer, at_ns < w->until_ns ? at_ns : w->until_ns);
+}
+
+/*
+ * Begins the handshake. False: it has failed, more of its first message has to come, or there is no
+ * room.
+ */
+static bool
+tls_begin(struct net_conn *c)
+{
+	struct tls_work *w = tls_of(c)->work;
+	size_t length = 0;
+
+	if (!tls_hello_length(buf_str(&w->in), &length) && !w->eof)
+		return false;
+	if (length > TLS_HELLO_BYTES) {
+		METRIC_REFUSED("TLS_HELLO_BYTES");
+		tls_log_failure(c, "the first message is longer than TLS_HELLO_BYTES");
+		tls_give_up(c, tls_give(c, TLS_HELLO_ALERT));
+		return false;
+	}
+	if (!budget_has_room(c->loop->memory)) {
+		tls_set_timer(w, TLS_BEGIN_AGAIN_MS);
+		return false;
+	}
+	w->begun = true;
+	budget_enter(&w->memory);
+	tls_count(c);
+	tls_set_timer(w, NET_UNWELCOME_MS);
+	return true;
+}
+
 static void
 tls_shake_hands(struct net_conn *c)
 {
@@ -632,7 +721,7 @@ tls_shake_hands(struct net_conn *c)
 	struct net_tls_loop *l = c->loop->tls;
 	int done;
 
-	if (tls_is_in_clear(c))
+	if (tls_is_in_clear(c) || (!s->work->begun && !tls_begin(c)))
 		return;
 	l->in = buf_str(&s->work->in);
 	ERR_clear_error();
@@ -690,9 +779,22 @@ tls_timed_out(struct timer *timer)
 {
 	struct tls_work *w = (struct tls_work *)((char *)timer - offsetof(struct tls_work, timer));
 
+	bool full;
+
 	if (w->conn->lost)
 		return;
-	METRIC_REFUSED("handshake_timeout_ms");
+	if (clock_mono_ns() >= w->until_ns) {
+		METRIC_REFUSED("handshake_timeout_ms");
+	} else if (!w->begun) {
+		loop_set_timer(&w->conn->loop->loop, timer, w->until_ns);
+		tls_post(w->conn, true);
+		return;
+	} else if (budget_is_unwelcome(&w->memory, &full)) {
+		METRIC_REFUSED("memory_bytes");
+	} else {
+		tls_set_timer(w, NET_UNWELCOME_MS);
+		return;
+	}
 	metric_add_at(&handshakes, TLS_RESULT_FAILED, 1);
 	net_conn_abort(w->conn);
 }
@@ -707,6 +809,8 @@ tls_work_new(struct net_conn *c)
 	w->letter.ops = &tls_work_ops;
 	w->conn = c;
 	buf_init(&w->in, NET_READ_BYTES);
+	budget_part_init(&w->memory, c->loop->memory);
+	budget_part_last(&w->memory);
 	return w;
 }
 
@@ -740,6 +844,7 @@ tls_put_aside(struct net_conn *c, struct str in)
 	struct tls_work *w = tls_of(c)->work;
 
 	buf_append_str(&w->in, in);
+	tls_count(c);
 	w->paused = w->in.len >= TLS_ASIDE_BYTES;
 	if (buf_status(&w->in) != STATUS_OK || (w->paused && !tls_below(c)->read(c, false)))
 		net_conn_abort(c);
@@ -760,6 +865,7 @@ tls_on_read(struct net_conn *c, ssize_t n)
 		net_conn_deliver(c, 0);
 	} else if (n == 0 && s->work->in.len) {
 		s->work->eof = true; /* complete requests may be in front of it */
+		tls_post(c, true);
 	} else if (n == 0) {
 		metric_add_at(&handshakes, TLS_RESULT_FAILED, 1);
 		net_conn_close(c);
@@ -794,17 +900,20 @@ static bool
 tls_open(struct net_conn *c, intptr_t handle)
 {
 	struct tls_stream *s = tls_of(c);
-	uint64_t most_ms = net_tls_handshake_ms(c->slot->tls);
 	struct tls_work *w;
 
+	budget_part_init(&s->memory, c->loop->memory);
+	budget_part_last(&s->memory);
 	if (!tls_below(c)->open(c, handle))
 		return false;
 	w = s->work = tls_work_new(c);
 	if (!w || loop_attach_timer(&c->loop->loop, &w->timer, tls_timed_out) != STATUS_OK)
 		return false;
 	w->timed = true;
-	loop_set_timer(&c->loop->loop, &w->timer, clock_after_ms(most_ms));
+	w->until_ns = clock_after_ms(net_tls_handshake_ms(c->slot->tls));
+	loop_set_timer(&c->loop->loop, &w->timer, w->until_ns);
 	s->ssl = net_tls_session(c->slot->tls, c);
+	tls_count(c);
 	return s->ssl && tls_attach_bio(s->ssl, c->loop->tls);
 }
 
@@ -853,8 +962,7 @@ tls_finish_closing(struct net_conn *c)
 	struct tls_stream *s = tls_of(c);
 
 	tls_drop_work(s);
-	SSL_free(s->ssl);
-	s->ssl = NULL;
+	tls_drop_ssl(s);
 	net_conn_gone(c);
 }
 

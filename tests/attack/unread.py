@@ -17,6 +17,7 @@ import pathlib
 import re
 import resource
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -52,19 +53,24 @@ class Server:
 
     def __init__(self, binary, directory, memory_bytes):
         config = pathlib.Path(directory, "frond.ini")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", "/CN=localhost", "-keyout", f"{directory}/key", "-out", f"{directory}/cert"],
+                       check=True, capture_output=True)
         config.write_text(f"[frond]\nmemory_bytes = {memory_bytes}\n{CACHES}"
-                          f"drain_timeout_ms = {DRAIN_SECONDS * 1000}\n")
+                          f"drain_timeout_ms = {DRAIN_SECONDS * 1000}\n"
+                          f"[ssl]\ncert_file = {directory}/cert\nkey_file = {directory}/key\n")
         self.memory_bytes = memory_bytes
         self.log = pathlib.Path(directory, "log")
         self.process = subprocess.Popen(
             [binary, "serve", "--store", f"embedded:{directory}/store", "--http", "127.0.0.1:0",
-             "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--rows", "127.0.0.1:0",
+             "--https", "127.0.0.1:0", "--redis", "127.0.0.1:0", "--mongo", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--rows", "127.0.0.1:0",
              "--no-sync", "--config", str(config)],
             stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
         line = self.process.stdout.readline()
         if " at http://" not in line:
             sys.exit(f"no server: {line}{self.log.read_text()}")
         self.http = re.search(r"http://127\.0\.0\.1:(\d+)", line).group(1)
+        self.https = int(re.search(r"https://127\.0\.0\.1:(\d+)", self.process.stdout.readline()).group(1))
         ports = dict(re.findall(r"event=(\w+) address=127\.0\.0\.1:(\d+)", self.log.read_text()))
         self.port, self.mongo_port = int(ports["redis"]), int(ports["mongo"])
         self.cql_port, self.rows_port = int(ports["cql"]), int(ports["rows"])
@@ -377,6 +383,53 @@ class Heads(Halves):
         return clients
 
 
+class Handshakes(Halves):
+    """Clients that have asked for TLS, and say nothing to the answer; others stop before they have asked."""
+
+    name = "halves_of_handshakes"
+    full = {"clients": 4000}
+    bounded = {"clients": 500}
+
+    def attack(self, server, size):
+        out = ssl.MemoryBIO()
+        try:
+            ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        hello = out.read()
+        clients = [connect(server, port=server.https) for _ in range(size["clients"])]
+        for i, s in enumerate(clients):
+            send_now(s, hello if i % 2 else hello[:-1])
+        return clients
+
+
+class Records(Halves):
+    """Clients whose handshake is complete, and who send half of a record."""
+
+    name = "halves_of_records"
+    full = {"clients": 3000}
+    bounded = {"clients": 400}
+
+    def attack(self, server, size):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        clients = []
+        for _ in range(size["clients"]):
+            s = connect(server, port=server.https)
+            try:
+                clients.append(context.wrap_socket(s))
+            except OSError:
+                clients.append(s)
+        for s in clients:
+            # What lies below: the record is no record that could be decrypted, but its end does not come.
+            s.setblocking(False)
+            try:
+                os.write(s.fileno(), b"\x17\x03\x03\x40\x11" + b"v" * 16000)
+            except OSError:
+                pass
+        return clients
+
+
 class Queued:
     """Commands that wait for an EXEC that does not come."""
 
@@ -473,8 +526,8 @@ class MongoCursors(MongoAnswers):
 
 
 ATTACKS = [Pipelines(), Mixed(), Alone(), Subscribers(), References(), Channels(), Members(), UnreadMembers(),
-           Halves(), Bodies(), Heads(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(), MongoCursors(),
-           *unread_cql.ATTACKS, *unread_rows.ATTACKS]
+           Halves(), Bodies(), Heads(), Handshakes(), Records(), Queued(), MongoHalves(), MongoAnswers(), MongoMore(),
+           MongoCursors(), *unread_cql.ATTACKS, *unread_rows.ATTACKS]
 
 
 def close_all(sockets):

@@ -2,6 +2,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -845,6 +846,96 @@ half_handshakes_end_in_time_and_hold_up_nobody(void **state)
 	secure_stop(&s);
 }
 
+static bool
+has_input(const struct client *c, int within_ms)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	return poll(&p, 1, within_ms) == 1;
+}
+
+static void
+a_first_message_that_is_too_long_is_refused(void **state)
+{
+	static const char decode_error[] = "\x15\x03\x01\x00\x02\x02\x32";
+	struct secure s = { 0 };
+	struct client c;
+
+	(void)state;
+	secure_start(&s, NULL);
+	client_open_port(&c, s.port, 0);
+	/* 16,385 bytes, of which four have come. */
+	assert_true(client_send(&c, STR("\x16\x03\x01\x40\x00\x01\x00\x40\x01")));
+	while (client_receive(&c))
+		;
+	assert_int_equal(c.in.len, sizeof(decode_error) - 1);
+	assert_memory_equal(c.in.ptr, decode_error, sizeof(decode_error) - 1);
+	client_close(&c);
+	/* OpenSSL is asked about one byte less, and waits for the rest of it. */
+	client_open_port(&c, s.port, 0);
+	assert_true(client_send(&c, STR("\x16\x03\x01\x40\x00\x01\x00\x40\x00")));
+	assert_false(has_input(&c, SHORT_MS));
+	client_close(&c);
+	secure_stop(&s);
+}
+
+/* The first message of a client: complete, so that the server computes its answer. */
+static size_t
+first_message(SSL_CTX *ctx, char *ret, size_t most)
+{
+	SSL *ssl = SSL_new(ctx);
+	BIO *out = BIO_new(BIO_s_mem());
+	int n;
+
+	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+	assert_int_equal(SSL_connect(ssl), -1);
+	n = BIO_read(out, ret, (int)most);
+	SSL_free(ssl);
+	assert_true(n > 100);
+	return (size_t)n;
+}
+
+static void
+half_handshakes_make_room_where_memory_is_short(void **state)
+{
+	enum {
+		LIMIT_BYTES = 2 * 1024 * 1024,
+		MANY = 80, /* of which OpenSSL would have 3.4 MiB */
+	};
+	const struct server_config config = { .memory_bytes = LIMIT_BYTES };
+	struct secure s = { 0 };
+	struct client half[MANY];
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	char hello[4096];
+	size_t n = first_message(ctx, hello, sizeof(hello));
+	uint64_t begun_ns;
+	int64_t before = 0, after = 0;
+	struct peer p;
+
+	(void)state;
+	SSL_CTX_free(ctx);
+	secure_start(&s, &config);
+	(void)metric_sum("frond_refusals_total", "memory_bytes", &before);
+	begun_ns = clock_mono_ns();
+	for (size_t i = 0; i < MANY; i++) {
+		client_open_port(&half[i], s.port, 0);
+		assert_true(client_send(&half[i], str_of(hello, n)));
+	}
+	/* Those who rest in the middle are ended long before the time of a handshake is over. */
+	peer_open(&p, s.port, NULL);
+	peer_get(&p);
+	for (size_t i = 0; i < MANY; i++)
+		client_close(&half[i]);
+	assert_true(clock_mono_ns() - begun_ns < 15 * 1000 * CLOCK_NS_PER_MS);
+	assert_true(metric_sum("frond_refusals_total", "memory_bytes", &after));
+	assert_true(after > before);
+	/* Beside the flat amounts of those that have begun, which are less than a half. */
+	assert_true(net_host_take_memory_peak(server_host(s.http.server)) <
+		    LIMIT_BYTES - LIMIT_BYTES / 8);
+	peer_close(&p);
+	secure_stop(&s);
+}
+
 static void
 clients_that_leave_at_any_moment_harm_nobody(void **state)
 {
@@ -955,6 +1046,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_changed_record_ends_the_connection),
 		cmocka_unit_test(a_renegotiation_is_refused),
 		cmocka_unit_test(half_handshakes_end_in_time_and_hold_up_nobody),
+		cmocka_unit_test(a_first_message_that_is_too_long_is_refused),
+		cmocka_unit_test(half_handshakes_make_room_where_memory_is_short),
 		cmocka_unit_test(clients_that_leave_at_any_moment_harm_nobody),
 		cmocka_unit_test(too_many_connections_are_told_so_behind_their_handshake),
 		cmocka_unit_test(a_stop_ends_idle_connections_and_half_handshakes),
