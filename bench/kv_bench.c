@@ -461,6 +461,10 @@ main(int argc, char **argv)
 	uint64_t ms = argc > 2 ? strtoull(argv[2], NULL, 10) : ROUND_MS;
 	const char *word = argc > 3 ? argv[3] : "";
 
+	if (dir[0] == '-') {
+		fprintf(stderr, "usage: %s [PATH [MILLISECONDS [WORD]]]\n", argv[0]);
+		return 2;
+	}
 	snprintf(frond.path, sizeof(frond.path), "embedded:%s.frond", dir);
 	snprintf(raw.path, sizeof(raw.path), "%s.rocksdb", dir);
 	open_frond(&frond, true);

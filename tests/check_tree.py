@@ -654,7 +654,19 @@ def code_is_formatted():
     return sorted(path.replace(f"{TOP}/", "") for path in wrong)
 
 
-CHECKS = [rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
+# What a program that was started in the tree by hand leaves behind would otherwise be part of the next commit.
+TOP_LEVEL = {".ci", ".clang-format", ".clang-tidy", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
+             "README.md", "bench", "docs", "fuzz", "lib", "meson.build", "meson_options.txt", "packaging", "pg", "scripts",
+             "src", "tests"}
+
+
+def nothing_lies_about():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    return [str(path) for path in map(pathlib.Path, listed.split("\0")[:-1])
+            if path.parts[0] not in TOP_LEVEL or any(re.search(r"^-|\s", part) for part in path.parts)]
+
+
+CHECKS = [nothing_lies_about, rooms_are_in_order, includes_point_downwards, headers_do_not_include_each_other,
           files_do_not_call_each_other, no_c_file_is_included, lines_fit, files_stay_readable, headers_stay_short,
           large_folders_have_a_map, doors_have_few_locks, doors_take_memory_by_the_calls_of_net,
           what_runs_is_told_by_one_registry, doors_begin_and_end_operations,
