@@ -427,6 +427,27 @@ all_that_the_indexes_look_at_is_read(void **arg)
 	verified_none(f->store);
 }
 
+/* What two indexes look at is read as often as what one does. */
+static void
+a_column_of_two_indexes_is_read_once(void **arg)
+{
+	struct fixture *f = *arg;
+	uint64_t apart, shared;
+
+	assert_int_equal(run(f, (struct step){ .run = create_of_w }), STATUS_OK);
+	create_index(f, false, false);
+	assert_int_equal(run(f, (struct step){ .run = put, .k = 1, .v = 5, .w = 3 }), STATUS_OK);
+	apart = pairs_read(f, (struct step){ .k = 1, .v = 6, .w = 4 });
+	assert_int_equal(run(f, (struct step){ .run = drop }), STATUS_OK);
+	assert_int_equal(build(f, create_index(f, false, true), 5), STATUS_OK);
+	shared = pairs_read(f, (struct step){ .k = 1, .v = 7, .w = 5 });
+	if (!test_store_fails())
+		assert_int_equal(shared, apart);
+	assert_int_equal(count(f, 6), 0);
+	assert_int_equal(count(f, 7), 1);
+	verified_none(f->store);
+}
+
 /* Reads one column of the row: how many pairs that takes, and whether it has a value. */
 static enum status
 read_one(struct timed *t, struct step *s)
@@ -1021,6 +1042,7 @@ main(void)
 		TEST(rows_and_entries_fit_beside_a_writer),
 		TEST(only_what_an_index_looks_at_is_read),
 		TEST(all_that_the_indexes_look_at_is_read),
+		TEST(a_column_of_two_indexes_is_read_once),
 		TEST(what_lies_beside_wanted_columns_is_not_read),
 		TEST(what_has_expired_makes_way),
 		TEST(what_has_expired_fails_no_build),
