@@ -448,6 +448,134 @@ a_column_of_two_indexes_is_read_once(void **arg)
 	verified_none(f->store);
 }
 
+/* ---- Which of many columns are read ---- */
+
+/* The names of the columns of "ks.wide", whose ids are 1, 2 …: its key's first. */
+static const char wide_names[] = "kabcdefghij";
+
+enum {
+	WIDE = sizeof(wide_names) - 1,
+};
+
+/* What is done with the row `k` of "ks.wide", or with its table, and those of its columns. */
+struct wide {
+	struct fixture *f;
+	int64_t k, value;
+	const char *letters; /* of columns, in order */
+	uint64_t pairs;      /* that the attempt under way has read */
+};
+
+static uint64_t
+wide_id(char name)
+{
+	return (uint64_t)(strchr(wide_names, name) - wide_names) + 1;
+}
+
+static enum status
+wide_create(struct kv_tx *tx, void *arg)
+{
+	struct table_column all[WIDE] = { 0 };
+	const struct table_schema schema = { .columns = all, .column_count = WIDE };
+
+	(void)arg;
+	for (size_t i = 0; i < WIDE; i++) {
+		all[i].name = str_of(&wide_names[i], 1);
+		all[i].kind = i ? TABLE_REGULAR : TABLE_HASH;
+	}
+	return packing_create(tx, STR("ks.wide"), &schema, 0);
+}
+
+/* An index for each of the columns. */
+static enum status
+wide_create_indexes(struct timed *t, struct wide *w)
+{
+	for (const char *name = w->letters; *name; name++) {
+		const struct table_index_column column = { .column = wide_id(*name) };
+		const struct table_index terms = { .name = str_of(name, 1),
+						   .spec = STR(SPEC),
+						   .columns = &column,
+						   .column_count = 1 };
+		uint64_t number;
+
+		TRY(table_index_create(t, &terms, &number));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+wide_put(struct timed *t, struct wide *w)
+{
+	const uint64_t before = kv_tx_stats(t->tx).keys_read;
+	const struct doc_scalar k = number(w->k);
+	struct table_change changes[WIDE];
+	struct table_write write = { .key = { w->k, &k, 1 }, .changes = changes };
+
+	for (const char *name = w->letters; *name; name++)
+		changes[write.change_count++] = (struct table_change){ .column = wide_id(*name),
+								       .value = number(w->value) };
+	TRY(table_write(t, &write));
+	w->pairs = kv_tx_stats(t->tx).keys_read - before;
+	return STATUS_OK;
+}
+
+static enum status
+wide_body(struct kv_tx *tx, void *arg)
+{
+	struct wide *w = arg;
+	struct catalog_db *db;
+	struct timed t;
+	enum status status;
+
+	TRY(catalog_open(tx, NULL, CATALOG_SPACE_TABLE, STR("ks.wide"), &db, &w->f->err));
+	timed_init(&t, tx, db, NULL, &w->f->err);
+	status = w->k ? wide_put(&t, w) : wide_create_indexes(&t, w);
+	catalog_db_unref(db);
+	return status;
+}
+
+/* The pairs that are read to write what indexes look at, in a row that has these columns. */
+static uint64_t
+wide_pairs_read(struct fixture *f, int64_t k, const char *letters, const char *indexed)
+{
+	struct wide w = { .f = f, .k = k, .letters = letters, .value = 1 };
+
+	assert_int_equal(kv_run(f->store, wide_body, &w, NULL, &f->err), STATUS_OK);
+	w.letters = indexed;
+	w.value = 2;
+	assert_int_equal(kv_run(f->store, wide_body, &w, NULL, &f->err), STATUS_OK);
+	verified_none(f->store);
+	return w.pairs;
+}
+
+static void
+expect_same_pairs_read(struct fixture *f, const char *indexed, const char *some)
+{
+	struct wide w = { .f = f, .letters = indexed };
+	uint64_t pairs_of_some, pairs_of_all;
+
+	assert_int_equal(kv_run(f->store, wide_create, NULL, NULL, &f->err), STATUS_OK);
+	assert_int_equal(kv_run(f->store, wide_body, &w, NULL, &f->err), STATUS_OK);
+	pairs_of_some = wide_pairs_read(f, 1, some, indexed);
+	pairs_of_all = wide_pairs_read(f, 2, wide_names + 1, indexed);
+	if (!test_store_fails())
+		assert_int_equal(pairs_of_all, pairs_of_some);
+}
+
+static void
+what_lies_between_few_columns_of_indexes_is_not_read(void **arg)
+{
+	expect_same_pairs_read(*arg, "bdfh", "bdfh");
+}
+
+/* They are read as a range, with what lies between. */
+static void
+what_lies_beyond_many_columns_of_indexes_is_not_read(void **arg)
+{
+	/* What is packed lies in front of all columns, so these are read from the first one on. */
+	expect_same_pairs_read(*arg, "bcdfi",
+			       getenv("FROND_TEST_PACKED") ? "abcdefghi" : "bcdefghi");
+}
+
 /* Reads one column of the row: how many pairs that takes, and whether it has a value. */
 static enum status
 read_one(struct timed *t, struct step *s)
@@ -1043,6 +1171,8 @@ main(void)
 		TEST(only_what_an_index_looks_at_is_read),
 		TEST(all_that_the_indexes_look_at_is_read),
 		TEST(a_column_of_two_indexes_is_read_once),
+		TEST(what_lies_between_few_columns_of_indexes_is_not_read),
+		TEST(what_lies_beyond_many_columns_of_indexes_is_not_read),
 		TEST(what_lies_beside_wanted_columns_is_not_read),
 		TEST(what_has_expired_makes_way),
 		TEST(what_has_expired_fails_no_build),
