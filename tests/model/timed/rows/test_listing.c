@@ -370,6 +370,50 @@ a_row_is_listed_as_it_was(void **state)
 		       "- (0x5f7e, 'k', 1), y_column_id, 'n', 1s -> 'N'\n");
 }
 
+/* Steps of row_run(), one each second, and the listing after them. */
+static void
+expect_listing_after(struct fixture *f, const unsigned *steps, size_t count, const char *want)
+{
+	keep_history(f, TABLE);
+	for (size_t i = 0; i < count; i++) {
+		f->now_ms = START_MS + 1000 * (i + 1);
+		f->step = steps[i];
+		must(f, TABLE, row_run);
+	}
+	expect_listing(f, TABLE, 0, want);
+}
+
+static void
+deletions_of_a_path_are_listed_the_newest_first(void **state)
+{
+	static const unsigned steps[] = { 1, 3, 5, 3, 5, 3 };
+
+	expect_listing_after(*state, steps, 6,
+			     "+ (0x5f7e, 'k', 1), liveness_column_id, 1s -> [NULL]\n"
+			     "+ (0x5f7e, 'k', 1), x_column_id, 1s -> '1'\n"
+			     "x (0x5f7e, 'k', 1), y_column_id, 6s -> [DELETE]\n"
+			     "x (0x5f7e, 'k', 1), y_column_id, 4s -> [DELETE]\n"
+			     "x (0x5f7e, 'k', 1), y_column_id, 2s -> [DELETE]\n"
+			     "- (0x5f7e, 'k', 1), y_column_id, 'm', 5s -> 'M'\n"
+			     "- (0x5f7e, 'k', 1), y_column_id, 'm', 3s -> 'M'\n"
+			     "- (0x5f7e, 'k', 1), y_column_id, 'm', 1s -> 'M'\n"
+			     "- (0x5f7e, 'k', 1), y_column_id, 'n', 1s -> 'N'\n");
+}
+
+static void
+deletions_of_a_row_are_listed_the_newest_first(void **state)
+{
+	static const unsigned steps[] = { 2, 7, 2, 7, 5, 7 };
+
+	expect_listing_after(*state, steps, 6,
+			     "x (0x5f7e, 'k', 1), 6s -> [DELETE]\n"
+			     "x (0x5f7e, 'k', 1), 4s -> [DELETE]\n"
+			     "x (0x5f7e, 'k', 1), 2s -> [DELETE]\n"
+			     "- (0x5f7e, 'k', 1), x_column_id, 3s -> '2'\n"
+			     "- (0x5f7e, 'k', 1), x_column_id, 1s -> '2'\n"
+			     "- (0x5f7e, 'k', 1), y_column_id, 'm', 5s -> 'M'\n");
+}
+
 static enum status
 rows_run(struct timed *t, struct fixture *f)
 {
@@ -450,6 +494,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_STORE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		WITH_STORE(a_row_is_listed_as_it_was),
+		WITH_STORE(deletions_of_a_path_are_listed_the_newest_first),
+		WITH_STORE(deletions_of_a_row_are_listed_the_newest_first),
 		WITH_STORE(a_collection_is_listed_with_its_members),
 	};
 
