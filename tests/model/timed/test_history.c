@@ -380,10 +380,15 @@ check_any_body(struct kv_tx *tx, void *arg)
 	return catalog_verify_store(tx, &options, &sum, NULL);
 }
 
-/* A horizon, before which nothing is known of what has a key in that subspace. */
+/*
+ * A horizon, before which nothing is known of what has a key in that subspace; or, by its `kind`,
+ * what says that a body was given to another header, which names no subspace.
+ */
 struct horizon {
 	uint64_t space;
 	unsigned parts; /* of the key there */
+	unsigned kind;  /* 0: a horizon */
+	unsigned eras;  /* behind the one that is written to */
 };
 
 static enum status
@@ -393,8 +398,12 @@ horizon_run(struct timed *t, struct arena *arena, void *arg)
 	const struct horizon *h = arg;
 
 	(void)arena;
-	timed_versions_key(t->db, 0, TIMED_VERSION_HORIZON, &key);
-	tuple_put_u64(&key, h->space);
+	TRY(timed_write_begin(t)); /* reads the state of the history */
+	timed_versions_key(
+		t->db, timed_versions_era(t->state.buckets[t->state.count - 1].number) + h->eras,
+		h->kind ? h->kind : TIMED_VERSION_HORIZON, &key);
+	if (!h->kind)
+		tuple_put_u64(&key, h->space);
 	for (unsigned i = 0; i < h->parts; i++)
 		tuple_put_bytes(&key, STR("x"));
 	TRY(buf_status(&key));
@@ -443,15 +452,22 @@ horizons_are_of_headers_and_of_bodies(void **state)
 		struct horizon horizon;
 		bool fine;
 	} cases[] = {
-		{ { TIMED_SPACE_ROWS, 2 }, true },
-		{ { TIMED_SPACE_BODY, 1 }, true },
-		{ { TIMED_SPACE_ROWS, 1 }, false },
-		{ { TIMED_SPACE_BODY, 2 }, false },
-		{ { TIMED_SPACE_ROWS, 3 }, false },
-		{ { TIMED_SPACE_BODY, 0 }, false },
-		{ { SPACE_HELD, 1 }, false },
-		{ { SPACE_UNDO, 1 }, false },
-		{ { 99, 1 }, false },
+		{ { .space = TIMED_SPACE_ROWS, .parts = 2 }, true },
+		{ { .space = TIMED_SPACE_BODY, .parts = 1 }, true },
+		{ { .space = TIMED_SPACE_ROWS, .parts = 1 }, false },
+		{ { .space = TIMED_SPACE_BODY, .parts = 2 }, false },
+		{ { .space = TIMED_SPACE_ROWS, .parts = 3 }, false },
+		{ { .space = TIMED_SPACE_BODY, .parts = 0 }, false },
+		{ { .space = SPACE_HELD, .parts = 1 }, false },
+		{ { .space = SPACE_UNDO, .parts = 1 }, false },
+		{ { .space = 99, .parts = 1 }, false },
+		{ { .kind = TIMED_VERSION_SHARED, .parts = 1 }, true },
+		{ { .kind = TIMED_VERSION_SHARED, .parts = 0 }, false },
+		{ { .kind = TIMED_VERSION_SHARED, .parts = 2 }, false },
+		{ { .kind = TIMED_VERSION_SHARED + 1, .parts = 1 }, false },
+		/* Nobody has written to an era that has not begun. */
+		{ { .space = TIMED_SPACE_ROWS, .parts = 2, .eras = 1 }, false },
+		{ { .kind = TIMED_VERSION_SHARED, .parts = 1, .eras = 1 }, false },
 	};
 	struct items *f = *state;
 	unsigned count;
@@ -465,7 +481,7 @@ horizons_are_of_headers_and_of_bodies(void **state)
 		items_must(f, horizon_run, &h);
 		assert_int_equal(kv_run_read(f->store, check_any_body, &count, NULL), STATUS_OK);
 		if (!count != cases[i].fine)
-			fail_msg("a key of %u parts in %llu: %u", h.parts,
+			fail_msg("case %zu, a key of %u parts in %llu: %u", i, h.parts,
 				 (unsigned long long)h.space, count);
 		history_set(f, (struct timed_history_bounds){ 0 });
 		items_sweep(f);
