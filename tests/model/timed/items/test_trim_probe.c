@@ -41,7 +41,7 @@ fill_bounds(struct timed *t, struct world *w)
 								   .versions = 1 });
 }
 
-/* A value in the header, and a member whose value lies in pieces. */
+/* A value in the header, a member whose value lies in pieces, and an item that begins anew. */
 static enum status
 fill_changes(struct timed *t, struct world *w)
 {
@@ -55,6 +55,10 @@ fill_changes(struct timed *t, struct world *w)
 	TRY(timed_item_open(t, STR("v"), w->arena, &item));
 	TRY(timed_value_set(&item, value, (struct timed_expiry){ TIMED_EXPIRY_NEVER, 0 }));
 	TRY(timed_item_open(t, STR("h"), w->arena, &item));
+	TRY(timed_members_put(&item, TIMED_HASH, &member, 1));
+	TRY(timed_item_open(t, STR("n"), w->arena, &item));
+	TRY(timed_item_delete(&item));
+	TRY(timed_item_open(t, STR("n"), w->arena, &item));
 	TRY(timed_members_put(&item, TIMED_HASH, &member, 1));
 	w->now_ms += BETWEEN_MS;
 	return STATUS_OK;
@@ -117,14 +121,23 @@ trim_of(struct probe *p)
 
 static const struct probe_op ops[] = {
 	{ "remove versions", trim_of,
-	  "ok, conflicts 11 0+0; 1: C/O 2: C/CNCOCOC~COC 3-4: C/C~OC 5-8: C/O 9: O/ 10-12: "
-	  "OC/OCNCOCO" },
+	  "ok, conflicts 16 0+0; 1: C/O 2: C/CNCOCOC~COC 3-5: C/C~OC 6-9: C/O 10: O/ "
+	  "11-14: OC/OCNCOCO 15-18: C/O 19: O/ 20-26: OC/OCNCOCOC 27-30: C/O 31: O/ "
+	  "32: C/CNCOCOC 33-39: O/ 40-41: O/O 42: C/O 43: O/ 44-45: O/O 46: C/O 47: O/ "
+	  "48-49: O/O 50: C/O 51: O/ 52-53: O/O 54: C/O 55: C/COC 56: O/ 57-58: O/O "
+	  "59: C/O 60: C/COC 61: O/ 62-63: O/O 64: C/O 65: C/COC" },
 };
 
 static const struct probe_op ops_counted[] = {
 	{ "remove versions whose bytes are counted", trim_of,
-	  "ok, conflicts 17 0+0; 1: C/O 2: C/CNCOCOCOC~COC 3-4: C/O 5-6: C/C~OC 7-10: C/O "
-	  "11-12: O/" },
+	  "ok, conflicts 26 0+0; 1: C/O 2: C/CNCOCOCOC~COC 3-4: C/O 5-7: C/C~OC 8-11: "
+	  "C/O 12-13: O/ 14: OC/OCNCOCO 15: O/O 16: OC/OCNCOCO 17: O/O 18: OC/OCNCOCO "
+	  "19: O/O 20: OC/OCNCOCO 21-24: C/O 25-26: O/ 27-28: OC/OCNCOCOC 29: O/O "
+	  "30-31: OC/OCNCOCOC 32: O/O 33-34: OC/OCNCOCOC 35: O/O 36: OC/OCNCOCOC "
+	  "37-40: C/O 41-42: O/ 43: C/CNCOCOC 44-50: O/ 51-52: O/O 53: C/O 54: O/ "
+	  "55-56: O/O 57: C/O 58: O/ 59-60: O/O 61: C/O 62: O/ 63-64: O/O 65: C/O 66: "
+	  "C/COC 67: O/ 68-69: O/O 70: C/O 71: C/COC 72: O/ 73-74: O/O 75: C/O 76: "
+	  "C/COC" },
 };
 
 static int
@@ -161,7 +174,7 @@ removing_versions_hands_failures_on(void **state)
 {
 	struct world *w = *state;
 
-	probe_each(w->store, w, ops, 1);
+	probe_each_throughout(w->store, w, ops, 1);
 }
 
 static void
@@ -169,7 +182,7 @@ removing_counted_versions_hands_failures_on(void **state)
 {
 	struct world *w = *state;
 
-	probe_each(w->store, w, ops_counted, 1);
+	probe_each_throughout(w->store, w, ops_counted, 1);
 }
 
 int
