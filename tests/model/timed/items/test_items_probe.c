@@ -883,6 +883,89 @@ static const struct probe_op checks[] = {
 	  "425: ~O/O 426-427: ~/O 428-429: O/O" },
 };
 
+/* ---- Members in the header ---- */
+
+static enum status
+packed_count_of(struct probe *p)
+{
+	return world_item(p, "ps", members_count);
+}
+
+static enum status
+packed_get_of(struct probe *p)
+{
+	return world_item(p, "ph", members_get);
+}
+
+static enum status
+packed_page_of(struct probe *p)
+{
+	return world_item(p, "ph", members_page);
+}
+
+static enum status
+packed_new_of(struct probe *p)
+{
+	return world_item(p, "new", set_put);
+}
+
+static enum status
+packed_put_of(struct probe *p)
+{
+	return world_item(p, "ps", set_put);
+}
+
+static enum status
+packed_delete_of(struct probe *p)
+{
+	return world_item(p, "ph", members_delete);
+}
+
+static enum status
+packed_delete_all_of(struct probe *p)
+{
+	return world_item(p, "ps", set_delete_all);
+}
+
+/* One of the members shall expire. */
+static enum status
+packed_unfold_of(struct probe *p)
+{
+	return world_item(p, "ph", hash_put);
+}
+
+static const struct probe_op of_packed[] = {
+	{ "count members in the header", packed_count_of,
+	  "ok, conflicts 1 0+0; 1: C/O 2: CO/CNCOCO" },
+	{ "get members in the header", packed_get_of,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCOCOC~C~C~" },
+	{ "read all in the header", packed_page_of,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCOC~COC~OC~" },
+	{ "put in a new header", packed_new_of, "ok, conflicts 1 0+0; 1: C/O" },
+	{ "put in the header", packed_put_of, "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCOCO~C~" },
+	{ "delete from the header", packed_delete_of,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOCOCOC~C~O~C~O" },
+	{ "delete all in the header", packed_delete_all_of,
+	  "ok, conflicts 1 0+0; 1: C/O 2: C/CNCOCOC~C~C~" },
+	{ "move into a body", packed_unfold_of,
+	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOCOCOCOCOC~OC~O 3-4: CO/CNCOCO" },
+};
+
+static enum status
+fill_packed(struct timed *t, struct world *w)
+{
+	struct timed_member pair[] = { { .name = STR("a") }, { .name = STR("b") } };
+	struct timed_member values[] = { { .name = STR("a"), .value = STR("1") },
+					 { .name = STR("b"), .value = STR("2") },
+					 { .name = STR("soon"), .value = STR("3") } };
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("ps"), w->arena, &item));
+	TRY(timed_members_put(&item, TIMED_SET, pair, COUNT(pair)));
+	TRY(timed_item_open(t, STR("ph"), w->arena, &item));
+	return timed_members_put(&item, TIMED_HASH, values, COUNT(values));
+}
+
 /* ---- The world ---- */
 
 static enum status
@@ -984,6 +1067,14 @@ setup(void **state)
 }
 
 static int
+setup_packed(void **state)
+{
+	static world_fill *const fill[] = { fill_packed };
+
+	return world_open(fill, COUNT(fill), (struct world **)state);
+}
+
+static int
 teardown(void **state)
 {
 	world_close(*state);
@@ -1012,6 +1103,14 @@ members_hand_failures_on(void **state)
 	struct world *w = *state;
 
 	probe_each(w->store, w, of_members, COUNT(of_members));
+}
+
+static void
+members_in_headers_hand_failures_on(void **state)
+{
+	struct world *w = *state;
+
+	probe_each(w->store, w, of_packed, COUNT(of_packed));
 }
 
 static void
@@ -1080,8 +1179,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(checks_find_what_is_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(checks_find_what_is_lost_or_foreign, setup,
 						teardown),
-		/* The last one, since it draws ids, and what the checks see has others then. */
+		/* The last ones, since they draw ids: what the checks see has others then. */
 		cmocka_unit_test_setup_teardown(a_stray_group_is_damage, setup, teardown),
+		cmocka_unit_test_setup_teardown(members_in_headers_hand_failures_on, setup_packed,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
