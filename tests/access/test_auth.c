@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "access/auth_int.h"
+#include "access/auth_scram.h"
 #include "loop/wait.h"
 
 static const struct str none = { NULL, 0 };
@@ -954,6 +955,55 @@ a_login_by_a_wrong_password_is_told_too(void **state)
 }
 
 static void
+begin_scram_by(const struct audit_by *by, const void *arg)
+{
+	const struct tried_login *login = arg;
+	const struct auth_client client = { .by = *by };
+	struct auth_scram *scram;
+	struct str answer;
+
+	*login->ret = auth_scram_begin(login->f->auth, login->password, &client, login->f->arena,
+				       &scram, &answer, &login->f->err);
+}
+
+/* A server that is too busy to hash a password has nothing to say about whoever sent it. */
+static void
+refusals_are_told_and_failures_are_not(void **state)
+{
+	static const struct hash_queue_limits one = { .threads = 1, .waiting = 1 };
+	static const struct hash_queue_limits full = { .threads = 1, .waiting = 0 };
+	static const struct lockout_rules once = { LOCKOUT_ENFORCE, 1, LOCKOUT_LIFETIME_MS,
+						   LOCKOUT_OBJECTS };
+	struct fixture *f = *state;
+	struct hash_turn other = { .key = { 1 } };
+	enum status status;
+	const struct tried_login good = { f, STR("s3cret:with colon"), &status };
+	const struct tried_login wrong = { f, STR("no"), &status };
+	const struct tried_login message = { f, STR("n,,n=anna"), &status };
+	const char *text;
+
+	log_set_level(LOG_LEVEL_INFO);
+	address_block_of(STR("192.0.2.8:1"), &other.address);
+	assert_int_equal(hash_queue_enter(&other, &one, NULL), HASH_QUEUE_TURN);
+	auth_set_hash_limits(f->auth, &full);
+	assert_string_equal(told_by(f, "couch", log_in_by, &good), "");
+	assert_int_equal(status, STATUS_TOO_MANY);
+	hash_queue_leave(&other, &one, 0);
+	auth_set_hash_limits(f->auth, &one);
+	auth_set_lockout(f->auth, &once);
+	assert_non_null(strstr(told_by(f, "couch", log_in_by, &wrong), "reason=wrong"));
+	assert_int_equal(status, STATUS_UNAUTHORIZED);
+	text = told_by(f, "couch", log_in_by, &good);
+	assert_int_equal(status, STATUS_FORBIDDEN);
+	assert_non_null(strstr(text, "login_refused"));
+	assert_non_null(strstr(text, "reason=locked"));
+	text = told_by(f, "couch", begin_scram_by, &message);
+	assert_int_equal(status, STATUS_INVALID);
+	assert_non_null(strstr(text, "login_refused"));
+	assert_non_null(strstr(text, "method=scram"));
+}
+
+static void
 lines_have_the_ids_that_a_request_has(void **state)
 {
 	const struct audit_by by = { .door = "couch",
@@ -1121,6 +1171,7 @@ main(void)
 		CASE(what_is_refused_or_changed_at_a_door_is_told),
 		CASE(logins_at_a_door_are_told),
 		CASE(a_login_by_a_wrong_password_is_told_too),
+		CASE(refusals_are_told_and_failures_are_not),
 		CASE(lines_have_the_ids_that_a_request_has),
 		CASE(lines_of_logins_have_a_rate),
 		CASE(hashes_of_couchdb_are_understood),
