@@ -144,15 +144,12 @@ other_stats(const struct mql_store *store, struct mql *q, struct str stage, stru
 	return STATUS_NOT_FOUND;
 }
 
+static const struct mql_store other_store = { .open = other_open, .stats = other_stats };
+
 static inline enum status
-run_stages(struct mql *q, struct str stages, struct str documents, int flags, struct buf *out)
+run_stages_with(struct mql *q, struct str stages, struct str documents,
+		const struct mql_run_options *options, struct buf *out)
 {
-	const struct mql_store store = { .open = other_open, .stats = other_stats };
-	struct mql_run_options options = { .store = &store,
-					   .disk = flags != RUN_NO_DISK,
-					   .directory = flags == RUN_NOWHERE ? "/tmp/frond/none"
-									     : "/tmp",
-					   .stage_bytes = flags ? STAGE_BYTES : 0 };
 	const struct mql_pipeline_options compile = { .scope = NULL };
 	struct source source = { .source = { source_next, source_close } };
 	struct bson_value docs;
@@ -165,7 +162,7 @@ run_stages(struct mql *q, struct str stages, struct str documents, int flags, st
 	docs = BSON_OF_ARRAY(documents);
 	bson_iter_begin(&source.iter, bson_text(&docs));
 	TRY(mql_pipeline_compile(q, stages, &compile, &p));
-	TRY(mql_run_new(p, q, &options, mql_pipeline_has_source(p) ? NULL : &source.source, &run));
+	TRY(mql_run_new(p, q, options, mql_pipeline_has_source(p) ? NULL : &source.source, &run));
 	bson_builder_init(&b, out);
 	bson_begin(&b);
 	bson_begin_array(&b, STR("d"));
@@ -178,6 +175,19 @@ run_stages(struct mql *q, struct str stages, struct str documents, int flags, st
 	mql_run_free(run);
 	assert_true(source.closed || mql_pipeline_has_source(p));
 	return status == STATUS_NOT_FOUND ? buf_status(out) : status;
+}
+
+static inline enum status
+run_stages(struct mql *q, struct str stages, struct str documents, int flags, struct buf *out)
+{
+	const struct mql_run_options options = {
+		.store = &other_store,
+		.disk = flags != RUN_NO_DISK,
+		.directory = flags == RUN_NOWHERE ? "/tmp/frond/none" : "/tmp",
+		.stage_bytes = flags ? STAGE_BYTES : 0,
+	};
+
+	return run_stages_with(q, stages, documents, &options, out);
 }
 
 static inline enum status

@@ -342,6 +342,21 @@ two_functions_of_a_batch_are_told_apart(void **state)
 	assert_int_equal(e.asks, 5);
 }
 
+/* Documents are evaluated again with the answers, and draw another number then. */
+static void
+functions_that_are_drawn_give_their_own_answers(void **state)
+{
+	static const char stages[] =
+		"{'$project':{'s':{'$let':{'vars':{'r':{'$lt':[{'$rand':{}},0.5]}},'in':['$$r',"
+		"{'$cond':['$$r',{'$function':{'body':'f','args':[1],'lang':'js'}},"
+		"{'$function':{'body':'g','args':[2],'lang':'js'}}]}]}}}},"
+		"{'$group':{'_id':'$s'}},{'$sort':{'_id':1}}";
+	struct engine e = engine_new();
+
+	assert_pipeline(*state, &e, stages, documents_with(*state, 85, -1, ""),
+			"{'_id':[true,1.0]},{'_id':[false,2.0]}", 0);
+}
+
 /* What is no document's failure is told at once. */
 static void
 an_engine_that_is_gone_is_not_asked_again(void **state)
@@ -543,6 +558,7 @@ main(void)
 		T(a_document_whose_call_fails_ends_the_pipeline_behind_those_before),
 		T(a_document_that_cannot_be_made_ends_the_pipeline_behind_those_before),
 		T(two_functions_of_a_batch_are_told_apart),
+		T(functions_that_are_drawn_give_their_own_answers),
 		T(an_engine_that_is_gone_is_not_asked_again),
 		T(groups_call_functions_for_their_ids_and_values),
 		T(full_memory_is_a_limit),

@@ -395,6 +395,92 @@ stages_whose_memory_is_full_use_a_file(void **state)
 	}
 }
 
+/*
+ * Runs with each amount of memory up to what is enough: nothing is lost by too little, and a run
+ * that fails has one of the codes of full memory, where `code` is the other one.
+ */
+static void
+check_stage_memory(struct arena *arena, const char *pipeline, const char *documents, bool disk,
+		   int code)
+{
+	struct str both = case_bson(
+		arena, arena_printf(arena, "{'p':[%s],'d':[%s]}", pipeline, documents).ptr);
+	struct bson_value stages = BSON_OF_ARRAY(BSON_EMPTY), docs = BSON_OF_ARRAY(BSON_EMPTY);
+	struct mql_run_options options = { .store = &other_store,
+					   .disk = disk,
+					   .directory = "/tmp" };
+	struct buf whole = BUF_INIT(CASE_BYTES), out = BUF_INIT(CASE_BYTES);
+	struct mql q = case_mql(arena);
+	enum status status;
+	bool failed = false;
+
+	assert_true(bson_find(both, STR("p"), &stages) && bson_find(both, STR("d"), &docs));
+	assert_int_equal(
+		run_stages_with(&q, bson_text(&stages), bson_text(&docs), &options, &whole),
+		STATUS_OK);
+	do {
+		options.stage_bytes += 16 + options.stage_bytes / 32;
+		buf_clear(&out);
+		q.code = 0;
+		status = run_stages_with(&q, bson_text(&stages), bson_text(&docs), &options, &out);
+		if (status == STATUS_OK ? !str_eq(buf_str(&out), buf_str(&whole))
+					: q.code != MQL_MEMORY_LIMIT && q.code != code)
+			fail_msg("%s with %zu bytes: %s %d %s", pipeline, options.stage_bytes,
+				 status_name(status), q.code, case_err.text);
+		failed |= status != STATUS_OK;
+	} while (status != STATUS_OK || options.stage_bytes < STAGE_BYTES);
+	assert_true(failed);
+	buf_release(&whole);
+	buf_release(&out);
+}
+
+/* A file has room for documents of other groups only. */
+static void
+a_group_without_room_for_itself_fails(void **state)
+{
+	static const char group[] = "{'$group':{'_id':'$a','f':{'$first':'$b'},'l':{'$last':'$b'},"
+				    "'n':{'$sum':1},'p':{'$push':'$b'}}},{'$sort':{'_id':1}}";
+	struct arena *arena = *state;
+	struct str id = arena_printf(arena, "'%0*d'", 2000, 0);
+	const char *one = arena_printf(arena, "{'a':%.*s,'b':1},{'a':%.*s,'b':2}", STR_ARG(id),
+				       STR_ARG(id))
+				  .ptr;
+	const char *several = arena_printf(arena, "%s,{'a':1,'b':3},{'a':2,'b':4},%s,{'a':1,'b':5}",
+					   one, one)
+				      .ptr;
+
+	check_stage_memory(arena, group, "{'a':1,'b':1},{'a':1,'b':2}", false, 0);
+	check_stage_memory(arena, group, one, false, 0);
+	check_stage_memory(arena, group, one, true, 0);
+	check_stage_memory(arena, group, several, true, 0);
+	check_stage_memory(arena, group, several, false, MQL_NO_DISK_USE);
+}
+
+static void
+stages_with_little_memory_lose_no_document(void **state)
+{
+	static const char *const pipelines[] = {
+		"{'$sort':{'a':1,'_id':-1}}",
+		"{'$sort':{'a':1,'_id':-1}},{'$limit':3}",
+		("{'$setWindowFields':{'partitionBy':'$b','sortBy':{'_id':1},'output':{'s':{'$sum':"
+		 "'$a','window':{'documents':[-3,3]}},'p':{'$push':'$a','window':{'documents':["
+		 "'unbounded','current']}},'r':{'$rank':{}},'m':{'$min':'$a','window':{'documents':"
+		 "[-2,2]}}}}}"),
+		("{'$densify':{'field':'a','partitionByFields':['b'],'range':{'step':2,'bounds':"
+		 "'full'}}}"),
+		("{'$bucketAuto':{'groupBy':'$a','buckets':3,'output':{'n':{'$sum':1},'l':{'$last':"
+		 "'$_id'},'p':{'$push':'$a'}}}}"),
+	};
+	static const char documents[] =
+		"{'_id':1,'a':1,'b':1},{'_id':2,'a':7,'b':1},{'_id':3,'a':3,'b':2},"
+		"{'_id':4,'a':4,'b':1},{'_id':5,'a':4,'b':2}";
+
+	for (size_t i = 0; i < CASES(pipelines); i++) {
+		check_stage_memory(*state, pipelines[i], documents, false, MQL_NO_DISK_USE);
+		check_stage_memory(*state, pipelines[i], documents, true, MQL_NO_DISK_USE);
+	}
+}
+
 static void
 a_sort_with_a_limit_keeps_few_documents(void **state)
 {
@@ -829,6 +915,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(other_collections_are_read, case_setup,
 						case_teardown),
 		cmocka_unit_test(stages_whose_memory_is_full_use_a_file),
+		cmocka_unit_test_setup_teardown(a_group_without_room_for_itself_fails, case_setup,
+						case_teardown),
+		cmocka_unit_test_setup_teardown(stages_with_little_memory_lose_no_document,
+						case_setup, case_teardown),
 		cmocka_unit_test(a_sort_with_a_limit_keeps_few_documents),
 		cmocka_unit_test_setup_teardown(pipelines_are_inside_each_other_up_to_their_limit,
 						case_setup, case_teardown),

@@ -147,7 +147,10 @@ mql_script_call(const struct mql_script *s, struct mql *q, struct str ask, struc
 	struct mql_ahead *a = q->ahead;
 	struct mql_script_result result = { 0 };
 
-	/* An evaluation that is done again makes the same calls in the same order. */
+	/*
+	 * An evaluation that is done again makes the same calls in the same order, unless a number
+	 * that it draws chooses between functions: then the answer is not its own.
+	 */
 	assert(!a || a->used <= a->count);
 	if (a && a->used < a->count && a->known[a->used].script == s)
 		return result_take(q, &a->known[a->used++].result, ret);
