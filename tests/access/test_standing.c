@@ -504,6 +504,45 @@ a_token_says_who_somebody_is(void **state)
 	assert_int_equal(user.method, AUTH_METHOD_JWT);
 }
 
+/* A token with so many roles, of which the last one is given. */
+static struct str
+bearer_of_many(struct fixture *f, int count, const char *last)
+{
+	AUTO(buf_release) struct buf b = BUF_INIT(JWT_TOKEN_BYTES);
+
+	buf_append_cstr(&b, "{\"sub\":\"eva\",\"_couchdb.roles\":[");
+	for (int i = 1; i < count; i++)
+		buf_append_cstr(&b, "\"r\",");
+	buf_printf(&b, "\"%s\"]}", last);
+	buf_append_byte(&b, '\0');
+	return bearer(f, b.ptr);
+}
+
+/* Each is asked for twice: the second time the token is remembered. */
+static void
+all_roles_of_a_token_count(void **state)
+{
+	struct fixture *f = *state;
+	struct auth_user user;
+
+	add_root(f);
+	set_tokens(f, NULL, HELLO);
+	for (int i = 0; i < 4; i++) {
+		bool admin = i < 2;
+
+		assert_int_equal(
+			by_header(f,
+				  bearer_of_many(f, JWT_ROLES_LIMIT, admin ? "_admin" : "_admins"),
+				  &user),
+			STATUS_OK);
+		assert_int_equal(user.admin, admin);
+		assert_int_equal(user.roles_count, JWT_ROLES_LIMIT);
+	}
+	assert_int_equal(by_header(f, bearer_of_many(f, JWT_ROLES_LIMIT + 1, "_admin"), &user),
+			 STATUS_INVALID);
+	assert_false(user.admin);
+}
+
 static void
 a_wrong_token_is_refused_and_others_are_no_tokens(void **state)
 {
@@ -637,6 +676,7 @@ main(void)
 		CASE(a_known_cookie_is_for_somebody_who_can_log_in),
 		CASE(handlers_are_listed_as_couchdb_does),
 		CASE(a_token_says_who_somebody_is),
+		CASE(all_roles_of_a_token_count),
 		CASE(a_wrong_token_is_refused_and_others_are_no_tokens),
 		CASE(a_token_without_the_roles_is_told_as_that),
 		CASE(who_came_by_a_token_stays_while_it_and_its_key_hold),
