@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <openssl/evp.h>
 
 #include "access/auth_scram.h"
 #include "access/door_password.h"
@@ -381,6 +382,37 @@ a_verifier_of_no_scheme_has_no_hash(void **state)
 	assert_null(verifier_md(v.digest));
 }
 
+/* Whether OpenSSL has no memory for another digest. */
+static bool digests_fail;
+
+EVP_MD_CTX *__real_EVP_MD_CTX_new(void);
+EVP_MD_CTX *__wrap_EVP_MD_CTX_new(void);
+
+EVP_MD_CTX *
+__wrap_EVP_MD_CTX_new(void)
+{
+	return digests_fail ? NULL : __real_EVP_MD_CTX_new();
+}
+
+static void
+a_hash_of_a_hash_that_fails_is_none(void **state)
+{
+	static const enum verifier_scheme schemes[] = { VERIFIER_SIMPLE, VERIFIER_SIMPLE_PBKDF2 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		struct verifier v = {
+			.scheme = schemes[i], .digest = VERIFIER_SHA256, .rounds = 1, .hash_len = 32
+		};
+		uint8_t hash[VERIFIER_HASH_BYTES];
+
+		assert_true(verifier_derive(&v, STR("password"), hash));
+		digests_fail = true;
+		assert_false(verifier_derive(&v, STR("password"), hash));
+		digests_fail = false;
+	}
+}
+
 /* Each of them by its name, and nothing by another one. */
 static void
 digests_have_names(void **state)
@@ -409,6 +441,7 @@ main(void)
 		TEST(the_password_of_a_door_is_hashed_by_its_digits),
 		cmocka_unit_test(what_is_not_there_can_be_freed),
 		cmocka_unit_test(a_verifier_of_no_scheme_has_no_hash),
+		cmocka_unit_test(a_hash_of_a_hash_that_fails_is_none),
 		cmocka_unit_test(digests_have_names),
 	};
 

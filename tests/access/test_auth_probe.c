@@ -824,6 +824,31 @@ a_login_makes_keys_of_scram_for_the_record_that_it_saw(void **state)
 	assert_int_equal(w->person.scram.salt_len, SCRAM_SALT_BYTES);
 }
 
+/* Keys whose salt is as short as that of former ones are made anew, and others stay. */
+static void
+a_login_replaces_keys_of_scram_with_a_short_salt(void **state)
+{
+	static const size_t lens[] = { SCRAM_SALT_BYTES, SCRAM_SALT_SHORT_BYTES };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct auth_user user;
+		char salt[SCRAM_SALT_BYTES];
+
+		w->person.scram.salt_len = lens[i];
+		memset(salt, 's', sizeof(salt));
+		prepare(w);
+		assert_int_equal(
+			auth_check(w->auth, w->jan_basic, none, &w->client, w->arena, &user, NULL),
+			STATUS_OK);
+		assert_int_equal(kv_run_read(w->store, get_body, w, NULL), STATUS_OK);
+		assert_true(w->person.has_scram);
+		assert_int_equal(w->person.scram.salt_len, SCRAM_SALT_BYTES);
+		assert_int_equal(memcmp(w->person.scram.salt, salt, lens[i]) == 0,
+				 lens[i] == SCRAM_SALT_BYTES);
+	}
+}
+
 /* Where doors want keys of SCRAM, those of an administrator with a hash are made, and kept here. */
 static void
 a_login_of_an_administrator_makes_keys_of_scram(void **state)
@@ -862,6 +887,7 @@ main(void)
 		CASE(hashes_are_upgraded_once_at_a_time),
 		CASE(what_is_weaker_than_wanted_is_upgraded),
 		CASE(a_login_makes_keys_of_scram_for_the_record_that_it_saw),
+		CASE(a_login_replaces_keys_of_scram_with_a_short_salt),
 		CASE(a_login_of_an_administrator_makes_keys_of_scram),
 	};
 

@@ -18,6 +18,7 @@
 #include "access/visitor.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/metric.h"
 #include "catalog/store_format.h"
 #include "store.h"
 
@@ -304,6 +305,43 @@ a_login_reads_in_the_transaction_of_its_request(void **state)
 
 /* ---- Cookies ---- */
 
+/* The user of a cookie that has its time in so many digits, or more. */
+static struct auth_user
+by_cookie_of(struct fixture *f, const char *name, int digits)
+{
+	AUTO(buf_release) struct buf text = BUF_INIT(1024), value = BUF_INIT(1024);
+	uint8_t digest[AUTH_DIGEST_BYTES];
+	struct auth_user user;
+	struct auth_who who;
+
+	assert_int_equal(auth_find(f->auth, str_from_cstr(name), &f->client, f->arena, &who, NULL),
+			 STATUS_OK);
+	buf_printf(&text, "%s:%0*llX", name, digits,
+		   (unsigned long long)(clock_wall_ms() / 1000 - 100));
+	assert_int_equal(
+		auth_keyed_digest(who.cookie_key, AUTH_DIGEST_BYTES, buf_str(&text), digest),
+		STATUS_OK);
+	buf_append_byte(&text, ':');
+	buf_append(&text, digest, sizeof(digest));
+	buf_append_cstr(&value, "AuthSession=");
+	base64_encode(&value, buf_str(&text), BASE64_URL);
+	assert_int_equal(auth_check(f->auth, (struct str){ NULL, 0 }, buf_str(&value), &f->client,
+				    f->arena, &user, &f->err),
+			 STATUS_OK);
+	return user;
+}
+
+static void
+the_time_of_a_cookie_has_as_many_digits_as_a_number(void **state)
+{
+	struct fixture *f = *state;
+
+	add_root(f);
+	assert_int_equal(by_cookie_of(f, "root", 1).method, AUTH_METHOD_COOKIE);
+	assert_int_equal(by_cookie_of(f, "root", 16).method, AUTH_METHOD_COOKIE);
+	assert_int_equal(by_cookie_of(f, "root", 17).method, AUTH_METHOD_NONE);
+}
+
 static enum status
 known_cookie(struct fixture *f, const char *name, struct str *ret)
 {
@@ -543,6 +581,37 @@ all_roles_of_a_token_count(void **state)
 	assert_false(user.admin);
 }
 
+/* How many tokens were of that outcome. */
+static int64_t
+tokens_counted(const char *outcome)
+{
+	int64_t count = -1;
+
+	assert_true(metric_sum("frond_auth_token_checks_total", outcome, &count));
+	return count;
+}
+
+static void
+tokens_are_counted_by_their_outcomes(void **state)
+{
+	static const char *const outcomes[] = { "right", "remembered", "wrong", "wrong" };
+	struct fixture *f = *state;
+	struct str token = bearer(f, "{\"sub\":\"ida\",\"my\":{\"roles\":[]}}");
+	const struct str tokens[] = { token, token, bearer(f, "{\"sub\":\"ida\"}"),
+				      arena_printf(f->arena, "%.*sx", STR_ARG(token)) };
+
+	add_root(f);
+	set_tokens(f, "my.roles", HELLO);
+	for (size_t i = 0; i < 4; i++) {
+		int64_t all = tokens_counted(NULL), some = tokens_counted(outcomes[i]);
+		struct auth_user user;
+
+		assert_int_equal(by_header(f, tokens[i], &user) == STATUS_OK, i < 2);
+		assert_int_equal(tokens_counted(outcomes[i]), some + 1);
+		assert_int_equal(tokens_counted(NULL), all + 1);
+	}
+}
+
 static void
 a_wrong_token_is_refused_and_others_are_no_tokens(void **state)
 {
@@ -674,9 +743,11 @@ main(void)
 		CASE(a_short_salt_is_followed_by_nothing),
 		CASE(a_login_reads_in_the_transaction_of_its_request),
 		CASE(a_known_cookie_is_for_somebody_who_can_log_in),
+		CASE(the_time_of_a_cookie_has_as_many_digits_as_a_number),
 		CASE(handlers_are_listed_as_couchdb_does),
 		CASE(a_token_says_who_somebody_is),
 		CASE(all_roles_of_a_token_count),
+		CASE(tokens_are_counted_by_their_outcomes),
 		CASE(a_wrong_token_is_refused_and_others_are_no_tokens),
 		CASE(a_token_without_the_roles_is_told_as_that),
 		CASE(who_came_by_a_token_stays_while_it_and_its_key_hold),
