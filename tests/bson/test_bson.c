@@ -178,6 +178,60 @@ each_mistake_is_refused(void **state)
 		       "code with scope of another length than it says");
 }
 
+/* Where a mistake is, and what it is. */
+static void
+mistakes_are_told_with_their_places(void **state)
+{
+	const struct {
+		struct str bytes;
+		const char *said;
+	} cases[] = {
+		{ BYTES(""), "the BSON's length is not that of its 0 bytes" },
+		{ BYTES("\x05\0\0\0"), "the BSON's length is not that of its 4 bytes" },
+		{ BYTES("\x05\0\0\0\0\0"), "the BSON's length is not that of its 6 bytes" },
+		{ BYTES("\x05\0\0\0\x01"),
+		  "the BSON is not valid at byte 4: it does not end in a NUL" },
+		{ BYTES("\x08\0\0\0\x14"
+			"a\0\0"),
+		  "the BSON is not valid at byte 4: an element has a type that does not exist" },
+		{ BYTES("\x0b\0\0\0\x10"
+			"a\0\x01\0\0\0"),
+		  "the BSON is not valid at byte 7: a value's length does not fit what it is in" },
+		{ BYTES("\x07\0\0\0\x0a"
+			"a\0"),
+		  "the BSON is not valid at byte 4: an element has no end of its name" },
+		{ BYTES("\x09\0\0\0\x08"
+			"a\0\x02\0"),
+		  "the BSON is not valid at byte 7: a boolean is neither 0 nor 1" },
+		{ BYTES("\x09\0\0\0\x0a"
+			"a\xff\0\0"),
+		  "the BSON is not valid at byte 6: a name is not UTF-8" },
+		{ BYTES("\x0f\0\0\0\x02"
+			"a\0\x03\0\0\0a\xff\0\0"),
+		  "the BSON is not valid at byte 12: a string is not UTF-8" },
+		{ BYTES("\x0b\0\0\0\x0b"
+			"a\0\xff\0\0\0"),
+		  "the BSON is not valid at byte 7: a pattern is not UTF-8" },
+		{ BYTES("\x0b\0\0\0\x0b"
+			"a\0\0\xff\0\0"),
+		  "the BSON is not valid at byte 8: options of a pattern are not UTF-8" },
+		{ BYTES("\x17\0\0\0\x0f"
+			"a\0\x0f\0\0\0\x02\0\0\0\xff\0\x05\0\0\0\0\0"),
+		  "the BSON is not valid at byte 15: code is not UTF-8" },
+		{ BYTES("\x12\0\0\0\x05"
+			"a\0\x05\0\0\0\x02\x02\0\0\0b\0"),
+		  "the BSON is not valid at byte 7: binary data of subtype 2 has another length" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(bson_check(cases[i].bytes, &err), STATUS_INVALID);
+		assert_string_equal(err.text, cases[i].said);
+	}
+}
+
 /* Not even the NUL that is counted: its text would have a length of -1. */
 static void
 a_string_of_no_bytes_is_not_read(void **state)
@@ -391,6 +445,7 @@ main(void)
 		cmocka_unit_test(documents_come_back_bit_for_bit),
 		cmocka_unit_test(damaged_documents_are_refused_as_libbson_does),
 		cmocka_unit_test(each_mistake_is_refused),
+		cmocka_unit_test(mistakes_are_told_with_their_places),
 		cmocka_unit_test(a_string_of_no_bytes_is_not_read),
 		cmocka_unit_test(nesting_has_a_limit),
 		cmocka_unit_test(values_are_found_by_name_and_path),

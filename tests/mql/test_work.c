@@ -823,6 +823,46 @@ documents_are_sorted_in_the_same_steps_with_the_largest_limit(void **state)
 	assert_true(limited < 2 * all);
 }
 
+/* What is behind the limit is cut off when there is as much of it again, not at each document. */
+static void
+documents_are_sorted_in_about_the_same_steps_with_any_limit(void **state)
+{
+	static const int limits[] = { 1, 10, 100, 1000, FEW };
+	int64_t all = sort_steps(*state, "{'p':[{'$sort':{'a':1}}]}", FEW);
+
+	for (size_t i = 0; i < CASES(limits); i++) {
+		const char *stages = arena_printf(*state, "{'p':[{'$sort':{'a':1}},{'$limit':%d}]}",
+						  limits[i])
+					     .ptr;
+
+		assert_true(sort_steps(*state, stages, FEW) < 2 * all);
+	}
+}
+
+/* What all rows have in their windows is computed once, and not for each of them. */
+static void
+windows_without_bounds_are_computed_in_steps_of_their_rows(void **state)
+{
+	static const char *const fields[] = {
+		"{'$sum':'$a'}",
+		"{'$sum':'$a','window':{'documents':['unbounded','unbounded']}}",
+		"{'$covariancePop':['$a','$a']}",
+		"{'$sum':'$a','window':{'documents':['unbounded','current']}}",
+		"{'$sum':'$a','window':{'documents':['unbounded',1]}}",
+	};
+
+	for (size_t i = 0; i < CASES(fields); i++) {
+		const char *stages = arena_printf(*state,
+						  "{'p':[{'$setWindowFields':{'sortBy':{'a':1},"
+						  "'output':{'x':%s}}}]}",
+						  fields[i])
+					     .ptr;
+		int64_t half = sort_steps(*state, stages, FEW / 2);
+
+		assert_true(sort_steps(*state, stages, FEW) < 3 * half);
+	}
+}
+
 #define WORK_TEST(name) cmocka_unit_test_setup_teardown(name, work_setup, case_teardown)
 
 int
@@ -853,6 +893,8 @@ main(void)
 		WORK_TEST(many_characters_are_trimmed_in_steps_of_the_text),
 		WORK_TEST(values_have_an_end),
 		WORK_TEST(documents_are_sorted_in_the_same_steps_with_the_largest_limit),
+		WORK_TEST(documents_are_sorted_in_about_the_same_steps_with_any_limit),
+		WORK_TEST(windows_without_bounds_are_computed_in_steps_of_their_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
