@@ -10,6 +10,7 @@
 #include "net/session.h"
 #include "serve/beside.h"
 #include "serve/clients.h"
+#include "serve/settle.h"
 #include "serve/wanted.h"
 
 enum {
@@ -403,10 +404,32 @@ no_signal_is_lost_between_a_look_and_a_wait(void **state)
 	assert_int_equal(clients_count(&all), COUNT);
 }
 
+static void
+a_buffer_is_kept_up_to_a_size(void **state)
+{
+	char bytes[SETTLE_KEPT_BYTES] = { 0 };
+
+	(void)state;
+	for (size_t n = SETTLE_KEPT_BYTES; n <= SETTLE_KEPT_BYTES + 1; n++) {
+		struct buf b = BUF_INIT(n);
+
+		buf_append(&b, bytes, SETTLE_KEPT_BYTES);
+		if (n > SETTLE_KEPT_BYTES)
+			buf_append_byte(&b, 0);
+		assert_int_equal(buf_status(&b), STATUS_OK);
+		assert_int_equal(b.cap, n);
+		settle_buffer(&b);
+		assert_int_equal(b.len, 0);
+		assert_int_equal(b.cap, n > SETTLE_KEPT_BYTES ? 0 : n);
+		buf_release(&b);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_buffer_is_kept_up_to_a_size),
 		cmocka_unit_test_setup_teardown(connections_are_seen_while_they_last, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(texts_are_what_was_set_last, setup, teardown),

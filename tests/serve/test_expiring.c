@@ -185,6 +185,35 @@ a_taken_object_is_busy_until_it_is_given_back(void **state)
 	expiring_fini(&table);
 }
 
+/* Whatever their hashes are. */
+static void
+objects_are_found_by_their_keys(void **state)
+{
+	struct thing *things[MOST];
+
+	(void)state;
+	begin(&plain);
+	for (uint64_t i = 0; i < MOST; i++) {
+		things[i] = mem_zalloc(sizeof(*things[i]));
+		assert_non_null(things[i]);
+		things[i]->key = i;
+		assert_int_equal(expiring_add(&table, i % 2, &i, &things[i]->entry, 0), STATUS_OK);
+	}
+	for (uint64_t i = 0; i < MOST; i++) {
+		struct expiring_entry *e;
+
+		give(things[i]);
+		assert_int_equal(expiring_take(&table, i % 2, &i, &e), STATUS_OK);
+		assert_ptr_equal(thing_of(e), things[i]);
+		assert_int_equal(expiring_take(&table, i % 2, &(uint64_t){ i + MOST }, &e),
+				 STATUS_NOT_FOUND);
+	}
+	for (uint64_t i = 0; i < MOST; i++)
+		give(things[i]);
+	expiring_fini(&table);
+	assert_int_equal(freed, MOST);
+}
+
 static void
 a_key_has_one_object_unless_the_rules_say_otherwise(void **state)
 {
@@ -595,6 +624,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_taken_object_is_busy_until_it_is_given_back),
+		cmocka_unit_test(objects_are_found_by_their_keys),
 		cmocka_unit_test(a_key_has_one_object_unless_the_rules_say_otherwise),
 		cmocka_unit_test(a_look_decides_with_the_lock),
 		cmocka_unit_test(one_is_put_in_place_of_another_that_may_go),
