@@ -790,6 +790,39 @@ a_token_that_says_much_is_not_remembered(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* What is remembered of a token holds under the same rules only, whatever texts these have. */
+static void
+other_choices_have_another_id(void **state)
+{
+	static const struct jwt_choices choices[] = {
+		{ .required_claims = "exp", .roles_name = "a", .roles_path = "b" },
+		{ .required_claims = "exp", .roles_name = "a", .roles_path = NULL },
+		{ .required_claims = "exp", .roles_name = "a", .roles_path = "" },
+		{ .required_claims = "exp", .roles_name = "ab", .roles_path = "" },
+		{ .required_claims = "exp", .roles_name = "", .roles_path = "ab" },
+		/* With the byte that says that there is a text. */
+		{ .required_claims = "exp", .roles_name = "a\1b", .roles_path = "c" },
+		{ .required_claims = "exp", .roles_name = "a", .roles_path = "b\1c" },
+		{ .required_claims = "", .roles_name = "a", .roles_path = "b" },
+	};
+	enum {
+		COUNT = sizeof(choices) / sizeof(choices[0])
+	};
+	struct jwt_rules *rules[COUNT];
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++) {
+		if (jwt_rules_new(&choices[i], NULL, 0, &rules[i], &err) != STATUS_OK)
+			fail_msg("%s", err.text);
+		for (size_t k = 0; k < i; k++)
+			assert_memory_not_equal(jwt_rules_id(rules[k]), jwt_rules_id(rules[i]),
+						JWT_ID_BYTES);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		jwt_rules_free(rules[i]);
+}
+
 int
 main(void)
 {
@@ -810,6 +843,7 @@ main(void)
 		CASE(brackets_in_strings_are_not_counted),
 		CASE(a_token_is_remembered_until_it_ends_and_for_its_rules_only),
 		CASE(a_token_that_says_much_is_not_remembered),
+		CASE(other_choices_have_another_id),
 	};
 
 	return cmocka_run_group_tests(tests, setup_keys, teardown_keys);
