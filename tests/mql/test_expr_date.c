@@ -86,8 +86,11 @@ dates_are_made_of_parts(void **state)
 		{ "{'$dateFromParts':{'isoWeekYear':10000}}", "{}", NULL, 40523 },
 		{ "{'$dateFromParts':{'year':2024,'day':40000}}", "{}", NULL, 31034 },
 		{ "{'$dateFromParts':{'month':1}}", "{}", NULL, 40516 },
+		{ "{'$dateFromParts':{'year':2024,'isoWeekYear':2024}}", "{}", NULL, 40489 },
 		{ "{'$dateFromParts':{'year':2024,'isoWeek':1}}", "{}", NULL, 40489 },
+		{ "{'$dateFromParts':{'year':2024,'isoDayOfWeek':1}}", "{}", NULL, 40489 },
 		{ "{'$dateFromParts':{'isoWeekYear':2024,'month':1}}", "{}", NULL, 40525 },
+		{ "{'$dateFromParts':{'isoWeekYear':2024,'day':1}}", "{}", NULL, 40525 },
 		{ "{'$dateFromParts':1}", "{}", NULL, 40519 },
 		{ "{'$dateFromParts':{'year':1,'x':1}}", "{}", NULL, 40518 },
 	};

@@ -75,6 +75,8 @@ static const struct text_case texts[] = {
 	{ "200", "%j", NULL, NO_DAY },
 	{ "2017 200 2", "%Y %j %m", NULL, NO_DAY },
 	{ "2017 200 2", "%Y %j %d", NULL, NO_DAY },
+	{ "2017 200 0", "%Y %j %m", NULL, NO_DAY },
+	{ "2017 200 0", "%Y %j %d", NULL, NO_DAY },
 	{ "2017", "%Y", NULL, NO_DAY },
 	{ "2017 2", "%Y %m", NULL, NO_DAY },
 	{ "2017 2", "%Y %d", NULL, NO_DAY },

@@ -23,6 +23,8 @@ arrays_are_sets(void **state)
 		{ "{'$setDifference':[[1],1]}", "{}", NULL, 17049 },
 		{ "{'$setIsSubset':[[1,1],[2,1]]}", "{}", "true", 0 },
 		{ "{'$setIsSubset':[[3],[2,1]]}", "{}", "false", 0 },
+		{ "{'$setIsSubset':[[0,1],[1]]}", "{}", "false", 0 },
+		{ "{'$setIsSubset':[[1,2],[1]]}", "{}", "false", 0 },
 		{ "{'$setIsSubset':[null,[2,1]]}", "{}", NULL, 17046 },
 		{ "{'$setIsSubset':[[1],'$x']}", "{}", NULL, 17042 },
 		{ "{'$allElementsTrue':[[1,'',[]]]}", "{}", "true", 0 },

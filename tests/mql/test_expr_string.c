@@ -23,6 +23,11 @@ strings_are_joined_and_cased(void **state)
 		  0 },
 		{ "{'$toLower':true}", "{}", NULL, 16007 },
 		{ "{'$strcasecmp':['aB','Ab']}", "{}", "0", 0 },
+		{ "{'$strcasecmp':['ab','abc']}", "{}", "-1", 0 },
+		{ "{'$strcasecmp':['abc','ab']}", "{}", "1", 0 },
+		/* What lies behind a part of a text is none of it. */
+		{ "{'$strcasecmp':[{'$substrBytes':['$t',0,2]},'ab']}", "{'t':'abz'}", "0", 0 },
+		{ "{'$strcasecmp':['ab',{'$substrBytes':['$t',0,2]}]}", "{'t':'abz'}", "0", 0 },
 		{ "{'$strcasecmp':[42,'9']}", "{}", "-1", 0 },
 		{ "{'$strcasecmp':['b',null]}", "{}", "1", 0 },
 	};

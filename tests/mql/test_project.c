@@ -149,6 +149,8 @@ find_chooses_elements_of_arrays(void **state)
 		{ FIND, "{'a':{'$slice':1}}", NULL, "{'a':5}", "{'a':5}" },
 		{ FIND, "{'a':{'$elemMatch':{'x':1}}}", NULL, "{'_id':1,'a':5}", "{'_id':1}" },
 		{ FIND, "{'a':{'$elemMatch':{'x':1}}}", NULL, "{'_id':1}", "{'_id':1}" },
+		{ FIND, "{'a':{'$elemMatch':{'x':1}}}", NULL, "{'_id':1,'a':{'0':{'x':1}}}",
+		  "{'_id':1}" },
 		{ FIND, "{'a':{'$slice':3}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },
 		{ FIND, "{'a':{'$slice':-3}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },
 		{ FIND, "{'a':{'$slice':-4}}", NULL, "{'a':[1,2,3]}", "{'a':[1,2,3]}" },

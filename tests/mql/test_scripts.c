@@ -2,7 +2,7 @@
  * Functions in JavaScript, which a stand-in answers instead of running them: $function and
  * $accumulator add their numbers, and $where lets a document through whose `a` is more than 1. An
  * argument "throw" is a function that throws, "garbage" one whose result is no value, and "loop",
- * "die" and "lost" make a whole run fail.
+ * "die", "refuse" and "lost" make a whole run fail.
  */
 #include "bson/tagged.h"
 #include "mql/expr/script.h"
@@ -80,6 +80,9 @@ answer_one(struct mql *q, const struct mql_script *script, struct str ask,
 	} else if (str_eq(word, STR("loop")) || str_eq(word, STR("die"))) {
 		q->code = str_eq(word, STR("loop")) ? MQL_SCRIPT_INTERRUPTED : MQL_SCRIPT_FAILED;
 		status = err_set(q->err, STATUS_INVALID, "ended: %.*s", STR_ARG(word));
+	} else if (str_eq(word, STR("refuse"))) {
+		q->code = MQL_BAD_VALUE;
+		status = err_set(q->err, STATUS_INVALID, "refused");
 	} else if (str_eq(word, STR("garbage"))) {
 		ret->text = STR("{");
 	} else if (str_eq(word, STR("lost"))) {
@@ -367,6 +370,11 @@ an_engine_that_is_gone_is_not_asked_again(void **state)
 			added(*state, 5), -1);
 	assert_int_equal(e.runs, 3);
 	assert_string_equal(case_err.text, "the engine is gone");
+	e = engine_new();
+	assert_pipeline(*state, &e, ADD("['$a']"), documents_with(*state, 14, 10, "'refuse'"),
+			added(*state, 5), MQL_BAD_VALUE);
+	assert_int_equal(e.runs, 3);
+	assert_string_equal(case_err.text, "refused");
 }
 
 static void

@@ -481,6 +481,32 @@ stages_with_little_memory_lose_no_document(void **state)
 	}
 }
 
+/* With so little that a sort writes its documents to a file, in several runs. */
+static enum status
+stages_in_a_file(struct mql *q, const void *arg, struct buf *said)
+{
+	const struct mql_run_options options = {
+		.store = &other_store, .disk = true, .directory = "/tmp", .stage_bytes = 512
+	};
+	const struct stages_run *run = arg;
+
+	return run_stages_with(q, run->stages, run->documents, &options, said);
+}
+
+static void
+a_sort_in_a_file_tells_that_memory_is_short(void **state)
+{
+	static const char documents[] = "{'p':[{'$sort':{'a':1}}],'d':[{'a':7},{'a':6},{'a':5},"
+					"{'a':4},{'a':3},{'a':2},{'a':1}]}";
+	struct str both = case_bson(*state, documents);
+	struct bson_value stages, docs;
+	struct stages_run run;
+
+	assert_true(bson_find(both, STR("p"), &stages) && bson_find(both, STR("d"), &docs));
+	run = (struct stages_run){ bson_text(&stages), bson_text(&docs) };
+	case_memory(stages_in_a_file, &run, "a sort in a file");
+}
+
 static void
 a_sort_with_a_limit_keeps_few_documents(void **state)
 {
@@ -576,6 +602,9 @@ filters_go_to_the_front(void **state)
 		  NULL, 0 },
 		{ "{'p':[{'$set':{'b':1}},{'$match':{'$nor':[{'a':1}]}}]}", "{'$nor':[{'a':1}]}",
 		  NULL, 0 },
+		{ "{'p':[{'$set':{'b':1}},{'$match':{'$or':[{'a':1}]}}]}", "{'$or':[{'a':1}]}",
+		  NULL, 0 },
+		{ "{'p':[{'$set':{'b':1}},{'$match':{'$or':[{'a':1},{'b':1}]}}]}", "{}", NULL, 0 },
 		{ "{'p':[{'$set':{'b':1}},{'$match':{'$and':[{'b':1}]}}]}", "{}", NULL, 0 },
 		{ "{'p':[{'$set':{'a.y':1}},{'$match':{'a.x':1}}]}", "{}", NULL, 0 },
 		{ "{'p':[{'$project':{'a':1}},{'$match':{'a':1}}]}", "{'a':1}", NULL, 0 },
@@ -893,6 +922,93 @@ stages_of_other_collections_need_a_store(void **state)
 	}
 }
 
+/* So many, each once, and any of them. */
+static void
+a_sample_has_each_document_once_at_most(void **state)
+{
+	static const char pipeline[] =
+		"{'$sample':{'size':3}},{'$group':{'_id':null,'n':{'$sum':1},'s':{'$addToSet':"
+		"'$a'}}},{'$set':{'d':{'$size':'$s'}}},{'$unwind':'$s'},{'$project':{'_id':0}}";
+	bool seen[8] = { false };
+
+	for (int i = 0; i < 200; i++) {
+		struct arena *arena = arena_new(CASE_BYTES);
+		struct mql q = case_mql(arena);
+		const char *text = run_text(&q, pipeline,
+					    "{'a':0},{'a':1},{'a':2},{'a':3},{'a':4},{'a':5},"
+					    "{'a':6},{'a':7}");
+
+		for (int k = 0; k < 3; k++) {
+			const char *at = strstr(text, "{'n':3,'s':");
+
+			assert_non_null(at);
+			at += strlen("{'n':3,'s':");
+			assert_in_range(*at, '0', '7');
+			seen[*at - '0'] = true;
+			assert_true(!strncmp(at + 1, ",'d':3}", 7));
+			text = at;
+		}
+		arena_free(arena);
+	}
+	for (size_t i = 0; i < 8; i++)
+		assert_true(seen[i]);
+	(void)state;
+}
+
+/* A store that notes which filter it is asked with, and has nothing. */
+struct noting {
+	struct mql_store store;
+	struct arena *arena;
+	const char *filter;
+};
+
+static enum status
+noting_open(const struct mql_store *store, struct mql *q, struct str db, struct str collection,
+	    struct str filter, struct mql_source **ret)
+{
+	struct noting *n = (struct noting *)(void *)(uintptr_t)store;
+
+	n->filter = case_json(n->arena, filter);
+	return other_open(store, q, db, collection, filter, ret);
+}
+
+static void
+other_collections_are_asked_for_what_is_wanted(void **state)
+{
+	static const struct {
+		const char *pipeline, *filter;
+	} cases[] = {
+		{ "{'p':[{'$unionWith':'o'}]}", "{}" },
+		{ "{'p':[{'$unionWith':{'coll':'o','pipeline':[{'$match':{'v':1}}]}}]}",
+		  "{'v':1}" },
+		{ "{'p':[{'$lookup':{'from':'o','localField':'a','foreignField':'k','as':'r'}}]}",
+		  "{'k':{'$eq':1}}" },
+		{ "{'p':[{'$lookup':{'from':'o','as':'r','pipeline':[{'$match':{'v':1}}]}}]}",
+		  "{'v':1}" },
+		{ "{'p':[{'$lookup':{'from':'o','localField':'a','foreignField':'k','as':'r',"
+		  "'pipeline':[{'$match':{'v':1}}]}}]}",
+		  "{'$and':[{'k':{'$eq':1}},{'v':1}]}" },
+	};
+
+	for (size_t i = 0; i < CASES(cases); i++) {
+		struct noting n = { .store = { .open = noting_open }, .arena = *state };
+		const struct mql_run_options options = { .store = &n.store };
+		struct str both = case_bson(*state, "{'d':[{'a':1}]}");
+		struct buf out = BUF_INIT(CASE_BYTES);
+		struct mql q = case_mql(*state);
+		struct bson_value stages, docs;
+
+		assert_true(bson_find(case_bson(*state, cases[i].pipeline), STR("p"), &stages));
+		assert_true(bson_find(both, STR("d"), &docs));
+		assert_int_equal(
+			run_stages_with(&q, bson_text(&stages), bson_text(&docs), &options, &out),
+			STATUS_OK);
+		assert_non_null(n.filter);
+		assert_string_equal(n.filter, cases[i].filter);
+		buf_release(&out);
+	}
+}
+
 int
 main(void)
 {
@@ -918,6 +1034,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_group_without_room_for_itself_fails, case_setup,
 						case_teardown),
 		cmocka_unit_test_setup_teardown(stages_with_little_memory_lose_no_document,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(a_sort_in_a_file_tells_that_memory_is_short,
+						case_setup, case_teardown),
+		cmocka_unit_test(a_sample_has_each_document_once_at_most),
+		cmocka_unit_test_setup_teardown(other_collections_are_asked_for_what_is_wanted,
 						case_setup, case_teardown),
 		cmocka_unit_test(a_sort_with_a_limit_keeps_few_documents),
 		cmocka_unit_test_setup_teardown(pipelines_are_inside_each_other_up_to_their_limit,

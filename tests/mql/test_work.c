@@ -249,6 +249,32 @@ many_fields_are_matched_in_steps_of_filter_and_document(void **state)
 
 /* Each element of an array is looked in for each field of a filter, in turn. */
 static void
+many_fields_are_pulled_in_steps_of_the_documents(void **state)
+{
+	int64_t steps[2];
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		struct str one = members(*state, "", "", FEW << i);
+		struct buf out = BUF_INIT(CASE_BYTES);
+		struct bson_builder b;
+
+		bson_builder_init(&b, &out);
+		bson_begin(&b);
+		bson_begin_array(&b, STR("a"));
+		bson_put_document(&b, STR(""), one);
+		bson_put_document(&b, STR(""), BSON_EMPTY);
+		bson_end(&b);
+		bson_end(&b);
+		steps[i] = update_steps(*state, around(*state, "$pull", around(*state, "a", one)),
+					buf_str(&out), &count);
+		assert_int_equal(count, 1);
+		buf_release(&out);
+	}
+	assert_true(steps[1] < 3 * steps[0]);
+}
+
+static void
 many_fields_are_matched_in_steps_of_an_arrays_documents(void **state)
 {
 	enum {
@@ -880,6 +906,7 @@ main(void)
 		WORK_TEST(a_finder_finds_what_a_search_finds),
 		WORK_TEST(many_fields_are_matched_in_steps_of_an_arrays_documents),
 		WORK_TEST(many_fields_are_matched_in_steps_of_filter_and_document),
+		WORK_TEST(many_fields_are_pulled_in_steps_of_the_documents),
 		WORK_TEST(lists_of_a_schema_are_checked_in_steps_of_their_values),
 		WORK_TEST(items_of_an_enum_are_looked_up_in_steps_of_both_lists),
 		WORK_TEST(a_constant_list_of_in_is_looked_up_in_steps_of_both_lists),
