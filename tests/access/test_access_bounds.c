@@ -413,6 +413,20 @@ a_hash_of_a_hash_that_fails_is_none(void **state)
 	}
 }
 
+/* By the beginnings that CouchDB's ini files have. */
+static void
+hashes_are_told_from_passwords(void **state)
+{
+	(void)state;
+	assert_true(auth_is_hashed(STR("-pbkdf2-a,b,1")));
+	assert_true(auth_is_hashed(STR("-pbkdf2:sha256-a,b,1")));
+	assert_true(auth_is_hashed(STR("-hashed-a,b")));
+	assert_false(auth_is_hashed(STR("-pbkdf-a,b,1")));
+	assert_false(auth_is_hashed(STR("-hashed")));
+	assert_false(auth_is_hashed(STR("hashed-a,b")));
+	assert_false(auth_is_hashed(STR("")));
+}
+
 /* Each of them by its name, and nothing by another one. */
 static void
 digests_have_names(void **state)
@@ -442,6 +456,7 @@ main(void)
 		cmocka_unit_test(what_is_not_there_can_be_freed),
 		cmocka_unit_test(a_verifier_of_no_scheme_has_no_hash),
 		cmocka_unit_test(a_hash_of_a_hash_that_fails_is_none),
+		cmocka_unit_test(hashes_are_told_from_passwords),
 		cmocka_unit_test(digests_have_names),
 	};
 

@@ -214,6 +214,17 @@ who_a_proxy_has_named_stays_while_there_are_proxies(void **state)
 					   &f->err),
 			 STATUS_OK);
 	assert_int_equal(again(f, &named), STATUS_OK);
+	assert_int_equal(auth_set_handlers(f->auth,
+					   STR("{chttpd_auth, cookie_authentication_handler}, "
+					       "{chttpd_auth, proxy_authentication_handler}"),
+					   &f->err),
+			 STATUS_OK);
+	assert_int_equal(again(f, &named), STATUS_OK);
+	assert_int_equal(auth_set_handlers(f->auth,
+					   STR("{chttpd_auth, cookie_authentication_handler}"),
+					   &f->err),
+			 STATUS_OK);
+	assert_int_equal(again(f, &named), STATUS_UNAUTHORIZED);
 }
 
 /* ---- By which password ---- */
