@@ -81,6 +81,7 @@ static const struct text_case texts[] = {
 	{ "2017 2", "%Y %m", NULL, NO_DAY },
 	{ "2017 2", "%Y %d", NULL, NO_DAY },
 	{ "2017", "%G", "2017-01-02T00:00:00Z", NULL },
+	{ "0000", "%G", "0000-01-03T00:00:00Z", NULL },
 	{ "2017 2017", "%G %Y", NULL, NO_DAY },
 	{ "2017 2", "%G %m", NULL, NO_DAY },
 	{ "2017 2", "%G %d", NULL, NO_DAY },
