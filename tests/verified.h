@@ -18,7 +18,7 @@ struct verified {
 /*
  * Checks the whole store in one transaction. Fails the test if a check in ranges of one and of five
  * units, of more in a large store, finds something where this one does not, or nothing where it
- * does.
+ * does, or tells the same more often.
  */
 void verified_read(struct kv_store *store, struct verified *ret);
 
