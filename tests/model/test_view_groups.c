@@ -1,6 +1,6 @@
 /*
  * Results of reduces over wide and narrow groups, side by side: compared with counts of their rows,
- * and what they cost.
+ * what they cost, and where their pages end.
  */
 #include "views_world.h"
 
@@ -16,6 +16,19 @@ enum {
 	ASKED = 60,
 	PAGE_MOST = 100,
 	FEW_SUMS = 120, /* groups of 100 rows */
+
+	/* Of groups that are too narrow for sums. A page ends behind PAGE_ROWS. */
+	NARROW = 900,
+	NARROW_ROWS = 30,
+	NARROW_FIRST =
+		19, /* rows of the first one: with it, PAGE_GROUPS have PAGE_ROWS to the row */
+	PAGE_GROUPS = 667,
+	NARROW_SKIP = 800, /* groups of more than PAGE_ROWS */
+	DOC_GROUPS = 3,
+
+	/* Rows with long values, of which a page keeps a megabyte. */
+	LONG_ROWS = 200,
+	LONG_BYTES = 8000,
 };
 
 /* How many rows each key has. */
@@ -207,6 +220,164 @@ groups_of_few_sums_are_read_in_waves(void **state)
 	world_free(w);
 }
 
+/* ---- Pages that end early ---- */
+
+static struct world *
+narrow_world(void *fixture)
+{
+	struct world *w = world_new(fixture);
+	AUTO(buf_release) struct buf text = BUF_INIT(64 * 1024);
+	char id[16];
+
+	for (int i = 0; i < NARROW; i++) {
+		int rows = i ? NARROW_ROWS : NARROW_FIRST;
+
+		buf_append_cstr(&text, i % DOC_GROUPS ? "" : "{\"rows\":[");
+		for (int n = 0; n < rows; n++)
+			buf_printf(&text, "%s[%d,1]", n || i % DOC_GROUPS ? "," : "", i);
+		if ((i + 1) % DOC_GROUPS)
+			continue;
+		buf_append(&text, "]}", sizeof("]}"));
+		assert_int_equal(buf_status(&text), STATUS_OK);
+		(void)snprintf(id, sizeof(id), "n%05d", i);
+		(void)fixture_put(w->f, id, NULL, text.ptr);
+		buf_clear(&text);
+	}
+	update(w);
+	return w;
+}
+
+static void
+check_narrow(struct world *w, const struct view_results *page, int first)
+{
+	for (size_t i = 0; i < page->count; i++) {
+		int key = first + (int)i;
+
+		assert_true(str_eq(page->results[i].key, arena_printf(w->f->arena, "%d", key)));
+		assert_true(
+			str_eq(page->results[i].value,
+			       arena_printf(w->f->arena, "%d", key ? NARROW_ROWS : NARROW_FIRST)));
+	}
+}
+
+static void
+a_page_ends_when_it_has_read_many_rows(void **state)
+{
+	struct world *w = narrow_world(*state);
+	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
+	struct view_groups_options options = { .level = VIEW_LEVEL_EXACT, .limit = UINT64_MAX };
+	struct view_results page;
+	struct asked a;
+
+	asked_open(w, &a);
+	asked_keys(&a, 0, NARROW, false);
+	groups_page(w, &a, &reducing, &options, NARROW, &page);
+	assert_int_equal(page.count, PAGE_GROUPS);
+	assert_true(page.more);
+	check_narrow(w, &page, 0);
+	options.after = page.results[PAGE_GROUPS - 1].place;
+	groups_page(w, &a, &reducing, &options, NARROW, &page);
+	assert_int_equal(page.count, NARROW - PAGE_GROUPS);
+	assert_false(page.more);
+	check_narrow(w, &page, PAGE_GROUPS);
+
+	/* One that has passed over so many has a group, so that whoever asks for more gets on. */
+	options = (struct view_groups_options){ .level = VIEW_LEVEL_EXACT,
+						.skip = NARROW_SKIP,
+						.limit = UINT64_MAX };
+	groups_page(w, &a, &reducing, &options, NARROW, &page);
+	assert_int_equal(page.count, 1);
+	assert_true(page.more);
+	check_narrow(w, &page, NARROW_SKIP);
+	asked_close(&a);
+	world_free(w);
+}
+
+/* Brings a view of one map and _count up to date. */
+static void
+update_counted(struct world *w, const struct view_functions *functions)
+{
+	struct view_target target = target_of(w);
+	struct catalog_seq least = newest(w);
+	struct view_error error;
+	struct err err = { 0 };
+
+	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":"
+					       "\"_count\"}}}"),
+					   false, w->f->arena, &w->design, &err),
+			 STATUS_OK);
+	target.functions = functions;
+	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
+				     &error, &err),
+			 STATUS_OK);
+}
+
+static void
+asked_all(struct asked *a, bool descending)
+{
+	struct err err = { 0 };
+
+	a->question = (struct view_question){ .descending = descending };
+	assert_int_equal(view_range_make(&a->group, &a->question, &a->w, &a->range, &err),
+			 STATUS_OK);
+}
+
+/* A row for each document, which is its key. */
+static enum status
+map_long_value(void *arg, const struct view_design *design, const struct str *docs, size_t count,
+	       struct arena *arena, struct view_sink *sink, size_t *ret_done,
+	       struct view_error *ret_error, struct err *err)
+{
+	char *value = arena_bytes(arena, LONG_BYTES);
+
+	(void)arg, (void)docs, (void)ret_error, (void)err;
+	if (!value)
+		return STATUS_LIMIT;
+	memset(value, 'v', LONG_BYTES);
+	value[0] = value[LONG_BYTES - 1] = '"';
+	for (*ret_done = 0; *ret_done < count; ++*ret_done) {
+		for (size_t i = 0; i < design->map_count; i++) {
+			view_sink_next(sink);
+			view_sink_row(sink, docs[*ret_done], str_of(value, LONG_BYTES));
+		}
+	}
+	return STATUS_OK;
+}
+
+/* Read backwards, what a group is made of is kept until the group has begun. */
+static void
+a_page_ends_when_it_has_kept_many_bytes(void **state)
+{
+	const struct view_functions functions = { .map = map_long_value };
+	struct world *w = world_new(*state);
+	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
+	struct view_groups_options options = { .level = VIEW_LEVEL_EXACT, .limit = UINT64_MAX };
+	struct view_results page;
+	struct asked a;
+	size_t first;
+	char id[16];
+
+	for (int i = 0; i < LONG_ROWS; i++) {
+		(void)snprintf(id, sizeof(id), "l%05d", i);
+		(void)fixture_put(w->f, id, NULL, "{}");
+	}
+	update_counted(w, &functions);
+	asked_open(w, &a);
+	asked_all(&a, true);
+	groups_page(w, &a, &reducing, &options, LONG_ROWS, &page);
+	assert_in_range(page.count, LONG_ROWS / 2, LONG_ROWS - 1);
+	assert_true(page.more);
+	first = page.count;
+	options.after = page.results[first - 1].place;
+	groups_page(w, &a, &reducing, &options, LONG_ROWS, &page);
+	assert_int_equal(page.count, LONG_ROWS - first);
+	assert_false(page.more);
+	asked_close(&a);
+	world_free(w);
+}
+
+/* ---- Keys ---- */
+
 #define SPACED_KEY "[1, \"x\" ]"
 
 static enum status
@@ -235,30 +406,17 @@ an_exact_key_stays_as_it_was_emitted(void **state)
 	const struct view_functions functions = { .map = map_spaced_key };
 	struct world *w = world_new(*state);
 	struct view_reducing reducing = { .design = &w->design, .map = PAIRS_MAP };
-	struct view_target target = target_of(w);
-	struct catalog_seq least;
-	struct view_error error;
-	struct err err = { 0 };
 
-	assert_int_equal(view_design_parse(STR("{\"views\":{\"p\":{\"map\":\"pairs\",\"reduce\":"
-					       "\"_sum\"}}}"),
-					   false, w->f->arena, &w->design, &err),
-			 STATUS_OK);
-	target.functions = &functions;
 	(void)fixture_put(w->f, "d", NULL, "{}");
-	least = newest(w);
-	assert_int_equal(view_update(w->engine, &target, &least, WAIT_FOREVER, NULL, w->f->arena,
-				     &error, &err),
-			 STATUS_OK);
+	update_counted(w, &functions);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct view_groups_options options = { .level = cases[i].level,
 						       .limit = UINT64_MAX };
-		struct view_question all = { 0 };
 		struct view_results page;
 		struct asked a;
 
 		asked_open(w, &a);
-		assert_int_equal(view_range_make(&a.group, &all, &a.w, &a.range, &err), STATUS_OK);
+		asked_all(&a, false);
 		groups_page(w, &a, &reducing, &options, PAGE_MOST, &page);
 		assert_int_equal(page.count, 1);
 		assert_true(str_eq(page.results[0].key, str_from_cstr(cases[i].key)));
@@ -277,6 +435,10 @@ main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(groups_of_few_sums_are_read_in_waves, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_page_ends_when_it_has_read_many_rows,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_page_ends_when_it_has_kept_many_bytes,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(an_exact_key_stays_as_it_was_emitted, fixture_setup,
 						fixture_teardown),
 	};
