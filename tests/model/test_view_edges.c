@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "index/versions.h"
 #include "index/view/build.h"
 #include "index/view/keys.h"
@@ -967,6 +968,46 @@ what_is_left_out_is_told_once(void **state)
 	world_free(w);
 }
 
+static bool
+go_on(void *arg, const struct view_step *step, struct catalog_seq *ret_least)
+{
+	(void)arg, (void)step, (void)ret_least;
+	return true;
+}
+
+/* Whichever allocation fails: what has not brought the group up to date does not say so. */
+static void
+a_run_whose_memory_ends_says_so_or_is_done(void **state)
+{
+	struct world *w = world_new(*state);
+	const struct view_build build = build_of(w, &views_functions);
+	const struct view_run_hooks hooks = { .stepped = go_on };
+	bool failed = true;
+
+	for (int nth = 1; failed; nth++) {
+		struct view_record record;
+		struct view_error error;
+		struct err err = { 0 };
+		struct catalog_seq least;
+		enum status status;
+
+		put_many(w, nth, nth + 1);
+		least = newest(w);
+		(void)mem_fail_only((uint64_t)nth);
+		status = view_run(&build, &least, &hooks, w->f->arena, &error, &err);
+		failed = mem_fail_only(0) >= (uint64_t)nth;
+		assert_true(failed || status == STATUS_OK);
+		/* The next run begins where this one would have ended. */
+		if (status != STATUS_OK)
+			status = view_run(&build, &least, &hooks, w->f->arena, &error, &err);
+		assert_int_equal(status, STATUS_OK);
+		assert_int_equal(view_build_state(&build, w->f->arena, &record, &err), STATUS_OK);
+		assert_int_equal(record.group.phase, VIEW_PHASE_READY);
+		assert_true(catalog_seq_cmp(&record.group.covers, &least) >= 0);
+	}
+	world_free(w);
+}
+
 static enum status
 views_left_body(struct kv_tx *tx, void *arg)
 {
@@ -1136,6 +1177,7 @@ main(void)
 		TEST(a_batch_that_takes_too_long_is_halved_down_to_one_document),
 		TEST(a_first_build_goes_on_amid_a_document),
 		TEST(what_is_left_out_is_told_once),
+		TEST(a_run_whose_memory_ends_says_so_or_is_done),
 		TEST(a_cleanup_keeps_what_has_a_name_and_is_live),
 		TEST(a_cleanup_of_many_rows_leaves_none),
 		TEST(a_cleanup_of_many_groups_keeps_what_is_live),
