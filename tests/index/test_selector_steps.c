@@ -328,6 +328,27 @@ a_plain_expression_is_cheap(void **state)
 		assert_in_range(steps_of_match(compile_regex(patterns[i]), &doc, i < 4), 1, 32);
 }
 
+/* What is longer than a short string is counted from its beginning. */
+static void
+a_short_string_has_128_bytes_at_most(void **state)
+{
+	struct selector *s = compile_regex("a!$");
+
+	(void)state;
+	for (size_t bytes = 127; bytes <= 130; bytes++) {
+		AUTO(buf_release) struct buf text = BUF_INIT(TEXT_BYTES);
+		struct selector_special specials[2];
+		struct selector_doc doc;
+		uint64_t steps;
+
+		append_string_doc(&text, "a", bytes - 1);
+		doc_of(text.ptr, specials, &doc);
+		steps = steps_of_match(s, &doc, true);
+		if ((steps <= 32) != (bytes <= 128))
+			fail_msg("%zu bytes took %llu steps", bytes, (unsigned long long)steps);
+	}
+}
+
 /* A match is left in its middle when the work may not go on. */
 static void
 an_expression_ends_where_its_steps_end(void **state)
@@ -388,6 +409,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			an_expensive_expression_counts_its_steps_up_to_its_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_plain_expression_is_cheap, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_short_string_has_128_bytes_at_most, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(an_expression_ends_where_its_steps_end, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_long_string_may_take_more_steps, setup, teardown),
