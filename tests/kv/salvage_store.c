@@ -326,6 +326,7 @@ salvage(struct salvage_test *t, const char *source)
 	join(to, sizeof(to), "embedded", ":", target);
 	remove_directory(target);
 	assert_ok(kv_salvage(from, to, &how, &sum, &err));
+	assert_string_equal(err.text, "");
 	assert_true(sum.tables + sum.logs > 0);
 	assert_true(t->told > 0);
 	remove_directory(target);

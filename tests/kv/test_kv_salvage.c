@@ -367,8 +367,30 @@ places_that_cannot_be_are_refused(void **state)
 	join(full, sizeof(full), t->dir.dir, ".", "full");
 	join(url, sizeof(url), "embedded", ":", full);
 	copy_store(t, full);
+	err.text[0] = '\0';
 	assert_int_equal(kv_salvage(t->dir.url, url, &how, &sum, &err), STATUS_EXISTS);
+	assert_non_null(strstr(err.text, full));
 	remove_directory(full);
+}
+
+/* Also where nothing but memory is to blame. */
+static void
+what_fails_for_want_of_memory_says_so(void **state)
+{
+	struct salvage_test *t = *state;
+	const struct kv_salvage_how how = salvage_how(t);
+	char url[2 * PATH_BYTES];
+
+	join(url, sizeof(url), t->dir.url, ".", "new");
+	for (uint64_t nth = 1; nth <= 3; nth++) {
+		struct kv_salvage_sum sum;
+		struct err err = { 0 };
+
+		(void)mem_fail_only(nth);
+		assert_int_equal(kv_salvage(t->dir.url, url, &how, &sum, &err), STATUS_NOMEM);
+		(void)mem_fail_only(0);
+		assert_string_equal(err.text, status_name(STATUS_NOMEM));
+	}
 }
 
 int
@@ -387,6 +409,7 @@ main(void)
 		cmocka_unit_test(a_manifest_that_cannot_be_copied_is_done_without),
 		cmocka_unit_test(a_table_of_zeros_is_told_of),
 		cmocka_unit_test(places_that_cannot_be_are_refused),
+		cmocka_unit_test(what_fails_for_want_of_memory_says_so),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
