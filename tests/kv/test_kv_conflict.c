@@ -215,6 +215,112 @@ reading_an_atomically_changed_key_conflicts(void **state)
 	assert_stored(store_of(state), "t/n", "\5");
 }
 
+/* ---- Keys that reads have passed over ---- */
+
+enum {
+	PASSED = 30,      /* keys, of which the one in the middle is left */
+	PASSED_LEFT = 15, /* from either end a read passes over the others */
+};
+
+/*
+ * A transaction that clears keys, `compared` one of them if it has its value, and whose reads
+ * without conflicts have passed over them twice.
+ */
+static struct kv_tx *
+begin_that_passes(struct kv_store *store, bool reverse, const char *compared)
+{
+	const struct kv_range_options first = { .limit = 1,
+						.reverse = reverse,
+						.mode = KV_SNAPSHOT };
+	struct kv_tx *tx = begin(store);
+	char key[16];
+
+	assert_ok(kv_clear_range(tx, STR("t/"), STR("t0")));
+	for (int i = 0; i < PASSED; i++) {
+		(void)snprintf(key, sizeof(key), "t/%02d", i);
+		put(tx, key, "1");
+	}
+	commit(tx);
+	tx = begin(store);
+	for (int i = 0; i < PASSED; i++) {
+		(void)snprintf(key, sizeof(key), "t/%02d", i);
+		if (strcmp(key, compared) == 0)
+			assert_ok(
+				kv_atomic(tx, KV_COMPARE_AND_CLEAR, str_from_cstr(key), STR("1")));
+		else if (i != PASSED_LEFT)
+			assert_ok(kv_clear(tx, str_from_cstr(key)));
+	}
+	for (int i = 0; i < 2; i++)
+		assert_range(tx, "t/", "t0", &first, "t/15=1+");
+	return tx;
+}
+
+/* A key that is cleared if it has a value depends on that, and an absent one on its writers. */
+static void
+what_reads_have_passed_over_conflicts_when_it_is_read(void **state)
+{
+	static const char *const keys[2][2] = { { "t/07", "t/07/" }, { "t/22", "t/22/" } };
+
+	for (int i = 0; i < 4; i++) {
+		const bool reverse = i / 2;
+		const char *key = keys[reverse][i % 2];
+		struct kv_tx *tx = begin_that_passes(store_of(state), reverse, key);
+
+		assert_get(tx, key, NULL);
+		put_now(store_of(state), key, "2");
+		assert_int_equal(try_commit(tx), STATUS_TX_CONFLICT);
+	}
+}
+
+/* Two transactions add to a key that neither of them has read but without a conflict. */
+static void
+no_addition_is_lost_where_reads_have_passed_over(void **state)
+{
+	for (int reverse = 0; reverse < 2; reverse++) {
+		const struct kv_range_options first = { .limit = 1,
+							.reverse = reverse,
+							.mode = KV_SNAPSHOT };
+		const struct str key = reverse ? STR("t/22/") : STR("t/07/");
+		struct kv_tx *tx = begin_that_passes(store_of(state), reverse, "");
+		struct kv_tx *other = begin(store_of(state));
+
+		assert_ok(kv_atomic(tx, KV_ADD, key, STR("\1")));
+		assert_range(tx, "t/", "t0", &first, reverse ? "t/22/=\1+" : "t/07/=\1+");
+		assert_ok(kv_atomic(other, KV_ADD, key, STR("\1")));
+		commit(other);
+		commit(tx);
+		assert_stored(store_of(state), key.ptr, "\2");
+	}
+}
+
+static void
+what_is_written_where_reads_have_passed_over_is_found(void **state)
+{
+	for (int reverse = 0; reverse < 2; reverse++) {
+		const struct kv_range_options first = { .limit = 1,
+							.reverse = reverse,
+							.mode = KV_SNAPSHOT };
+		const char *key = reverse ? "t/22" : "t/07";
+		const char *absent = reverse ? "t/21/" : "t/08/";
+		struct kv_tx *tx = begin_that_passes(store_of(state), reverse, "");
+
+		put(tx, key, "2");
+		assert_range(tx, "t/", "t0", &first, reverse ? "t/22=2+" : "t/07=2+");
+		assert_ok(kv_clear(tx, str_from_cstr(key)));
+		assert_range(tx, "t/", "t0", &first, "t/15=1+");
+		assert_ok(kv_atomic(tx, KV_ADD, str_from_cstr(absent), STR("3")));
+		assert_range(tx, "t/", "t0", &first, reverse ? "t/21/=3+" : "t/08/=3+");
+		assert_range(tx, "t/", "t0", NULL, reverse ? "t/15=1 t/21/=3" : "t/08/=3 t/15=1");
+		assert_ok(kv_clear_range(tx, STR("t/"), STR("t/15")));
+		assert_ok(kv_clear_range(tx, STR("t/16"), STR("t0")));
+		assert_range(tx, "t/", "t0", NULL, "t/15=1");
+		commit(tx);
+		tx = begin(store_of(state));
+		assert_range(tx, "t/", "t0", NULL, "t/15=1");
+		commit(tx);
+	}
+}
+
 static void
 read_conflict_by_hand_conflicts(void **state)
 {
@@ -394,6 +500,9 @@ main(void)
 		T(blind_writes_never_conflict),
 		T(reader_without_writes_always_commits),
 		T(reading_an_atomically_changed_key_conflicts),
+		T(what_reads_have_passed_over_conflicts_when_it_is_read),
+		T(no_addition_is_lost_where_reads_have_passed_over),
+		T(what_is_written_where_reads_have_passed_over_is_found),
 		T(read_conflict_by_hand_conflicts),
 		T(write_conflict_by_hand_conflicts_without_writing),
 		T(stamped_key_conflicts_with_a_range_read),

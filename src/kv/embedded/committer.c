@@ -458,14 +458,14 @@ committer_reopen(struct committer *c)
 /* ---- Transactions that move to a later version ---- */
 
 /*
- * Whether all that the transaction holds is right at a later version, too. A span that is cleared
- * may stand for keys that a read at the snapshot has found cleared: then it is not.
+ * Whether all that the transaction holds is right at a later version, too. Where a read at the
+ * snapshot has passed over what is absent, others may have written since.
  */
 static bool
 tx_can_move(struct emb_tx *tx)
 {
 	return emb_tx_check(tx) == STATUS_OK && !tx->overlay.cleared.root &&
-	       tx->bytes <= KV_REFRESH_BYTES;
+	       !tx->overlay.passed.root && tx->bytes <= KV_REFRESH_BYTES;
 }
 
 /* With `history` locked. */

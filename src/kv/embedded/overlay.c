@@ -5,7 +5,8 @@
  * it. An entry tells of its own key, whatever the spans say. Without an entry, a key in a `stamped`
  * span is unreadable; else a key in a `cleared` span is absent; else the snapshot decides. So a
  * clear of a range removes the entries in it and takes the range out of `stamped`, and a stamped
- * key makes the entries in its span unreadable.
+ * key makes the entries in its span unreadable. In a `passed` span is no key that a read could
+ * find: what is written there is taken out of it, unless it is a clear.
  */
 #include "kv/embedded/overlay.h"
 
@@ -27,6 +28,7 @@ overlay_init(struct overlay *o)
 	tree_init(&o->entries);
 	tree_init(&o->cleared);
 	tree_init(&o->stamped);
+	tree_init(&o->passed);
 }
 
 static struct overlay_entry *
@@ -93,6 +95,21 @@ overlay_entry_at(struct overlay *o, struct arena *a, struct str key)
 	return e;
 }
 
+/* Reads have to look at the key from now on. */
+static enum status
+overlay_look_again(struct overlay *o, struct arena *a, struct str key)
+{
+	struct str begin;
+
+	if (!span_around(&o->passed, key))
+		return STATUS_OK;
+	begin = arena_dup(a, key);
+	if (!begin.ptr)
+		return STATUS_NOMEM;
+	/* With the zero byte behind the copy it is the next possible key. */
+	return span_subtract(&o->passed, a, begin, str_of(begin.ptr, begin.len + 1));
+}
+
 static enum status
 overlay_enter_atomic(struct overlay *o, struct arena *a, struct mutation *m)
 {
@@ -148,16 +165,9 @@ overlay_enter_range(struct overlay *o, struct arena *a, struct mutation *m)
 }
 
 enum status
-overlay_note_cleared(struct overlay *o, struct arena *a, struct str begin, struct str end)
+overlay_note_passed(struct overlay *o, struct arena *a, struct str begin, struct str end)
 {
-	struct tree_node *n;
-
-	TRY(span_add(&o->cleared, a, begin, end));
-	while ((n = tree_at_or_after(&o->entries, begin)) && str_cmp(n->key, end) < 0) {
-		assert(overlay_entry_of(n)->kind == OVERLAY_CLEARED);
-		tree_remove(&o->entries, n);
-	}
-	return STATUS_OK;
+	return span_add(&o->passed, a, begin, end);
 }
 
 /*
@@ -194,6 +204,7 @@ overlay_enter_stamped_key(struct overlay *o, struct arena *a, struct mutation *m
 
 	TRY(mutation_stamped_span(m, a, read_version, &begin, &end));
 	TRY(span_add(&o->stamped, a, begin, end));
+	TRY(span_subtract(&o->passed, a, begin, end));
 	for (struct tree_node *n = tree_at_or_after(&o->entries, begin);
 	     n && str_cmp(n->key, end) < 0; n = tree_next(n))
 		overlay_entry_of(n)->kind = OVERLAY_UNREADABLE;
@@ -207,10 +218,12 @@ overlay_enter(struct overlay *o, struct arena *a, struct mutation *m, uint64_t r
 
 	if (m->kind == MUTATION_CLEAR_RANGE)
 		return overlay_enter_range(o, a, m);
-	if (m->kind == MUTATION_ATOMIC)
-		return overlay_enter_atomic(o, a, m);
 	if (m->kind == MUTATION_STAMPED_KEY)
 		return overlay_enter_stamped_key(o, a, m, read_version);
+	if (m->kind != MUTATION_CLEAR)
+		TRY(overlay_look_again(o, a, m->key));
+	if (m->kind == MUTATION_ATOMIC)
+		return overlay_enter_atomic(o, a, m);
 	e = overlay_entry_at(o, a, m->key);
 	if (!e)
 		return STATUS_NOMEM;

@@ -71,6 +71,7 @@ struct overlay {
 	struct tree entries; /* single keys; they override the spans */
 	struct tree cleared; /* spans that are absent */
 	struct tree stamped; /* spans in which a stamped key may come to lie */
+	struct tree passed;  /* spans in which reads need not look: no key is left there */
 };
 
 void overlay_init(struct overlay *o);
@@ -89,11 +90,12 @@ MUST_USE enum status overlay_enter(struct overlay *o, struct arena *a, struct mu
 				   uint64_t read_version);
 
 /*
- * [begin, end) is absent, as reading it has shown: all keys that the overlay has in it are cleared.
- * One span then stands for them. Bytes are borrowed. STATUS_NOMEM.
+ * [begin, end) is absent, as reading it has shown, and no stamped key may come to lie in it. Reads
+ * of ranges may pass over it, until something is written there. That is no clear: of a key in it
+ * the overlay tells what it did. Bytes are borrowed. STATUS_NOMEM.
  */
-MUST_USE enum status overlay_note_cleared(struct overlay *o, struct arena *a, struct str begin,
-					  struct str end);
+MUST_USE enum status overlay_note_passed(struct overlay *o, struct arena *a, struct str begin,
+					 struct str end);
 
 /*
  * What the overlay tells about a key. `*ret_entry` is the key's entry, for overlay_resolve(); NULL

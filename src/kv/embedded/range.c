@@ -51,7 +51,23 @@ range_entry_step(struct range_job *job)
 	}
 }
 
-/* Moves the snapshot's iterator to the other side of a span that the transaction has cleared. */
+/* Moves the overlay's entry to the other side of a span that has been passed. */
+static void
+range_skip_entries(struct range_job *job, const struct span *passed)
+{
+	const struct tree *entries = &job->tx->overlay.entries;
+	struct tree_node *n;
+
+	if (job->options->reverse) {
+		n = tree_before(entries, passed->node.key);
+		job->entry = n && str_cmp(n->key, job->begin) >= 0 ? n : NULL;
+	} else {
+		n = tree_at_or_after(entries, passed->end);
+		job->entry = n && str_cmp(n->key, job->end) < 0 ? n : NULL;
+	}
+}
+
+/* Moves the snapshot's iterator to the other side of a span that is cleared or has been passed. */
 static void
 range_skip_cleared(struct range_job *job, const struct span *cleared)
 {
@@ -224,10 +240,8 @@ range_collect_entry(struct range_job *job, struct cell snapshot)
 	range_entry_step(job);
 	if (cell.present)
 		return range_collect(job, e->node.key, cell.value);
-	if (!job->count && e->kind == OVERLAY_CLEARED)
-		job->passed_cleared++;
-	else if (!job->count)
-		job->passed_others++;
+	if (!job->count)
+		job->passed++;
 	return true;
 }
 
@@ -238,7 +252,8 @@ range_collect_entry(struct range_job *job, struct cell snapshot)
 static bool
 range_merge_step(struct range_job *job)
 {
-	const struct span *cleared;
+	const struct overlay *o = &job->tx->overlay;
+	const struct span *absent;
 	bool has_entry = job->entry;
 	bool has_key;
 	struct str key;
@@ -246,8 +261,13 @@ range_merge_step(struct range_job *job)
 
 	assert(!job->keys_only);
 	has_key = range_snapshot_key(job, &key);
-	if (has_key && (cleared = span_around(&job->tx->overlay.cleared, key))) {
-		range_skip_cleared(job, cleared);
+	if (has_key &&
+	    ((absent = span_around(&o->passed, key)) || (absent = span_around(&o->cleared, key)))) {
+		range_skip_cleared(job, absent);
+		return true;
+	}
+	if (has_entry && (absent = span_around(&o->passed, job->entry->key))) {
+		range_skip_entries(job, absent);
 		return true;
 	}
 	if (!has_key && !has_entry)
@@ -325,7 +345,7 @@ range_begin_answer(struct range_job *job)
 	buf_clear(job->bytes);
 	buf_clear(job->lengths);
 	job->count = 0;
-	job->passed_cleared = job->passed_others = 0;
+	job->passed = 0;
 	job->more = false;
 	job->read.incomplete = false;
 	job->status = STATUS_OK;

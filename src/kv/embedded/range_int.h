@@ -36,10 +36,8 @@ struct range_job {
 	/* What of the range is read in the snapshot: less, where gaps.h knows of nothing else. */
 	struct str snapshot_begin;
 	struct str snapshot_end;
-	bool has_gap; /* it lies further on within these bounds, and one pair is wanted */
-	/* Of the overlay, in front of the first pair: keys that it has as cleared, or otherwise. */
-	size_t passed_cleared;
-	size_t passed_others;
+	bool has_gap;          /* it lies further on within these bounds, and one pair is wanted */
+	size_t passed;         /* keys of the overlay, absent ones, in front of the first pair */
 	struct gaps_found gap; /* last, since it is large and need not be cleared */
 };
 

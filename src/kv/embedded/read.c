@@ -13,7 +13,7 @@ enum {
 	/* A larger buffer is freed after use. One that may write may be left open by its client. */
 	SCRATCH_KEEP_BYTES = 64 * 1024,
 	SCRATCH_KEEP_OPEN_BYTES = 8 * 1024,
-	RANGE_PASSED = 8, /* cleared keys, which a span then stands for */
+	RANGE_PASSED = 8, /* cleared keys, over which the next read then passes at once */
 };
 
 /* ---- Keys ---- */
@@ -516,16 +516,17 @@ range_add_conflict(struct emb_tx *tx, const struct range_job *job, struct kv_ran
 }
 
 /*
- * A read that has passed many keys which the transaction itself has cleared leaves one span instead
- * of them, for the next one: so whoever takes pairs from one end of a range, one after the other,
- * does not pass all of them each time.
+ * A read that has passed many keys which the transaction itself has cleared notes where they end,
+ * for the next one: so whoever takes pairs from one end of a range, one after the other, does not
+ * pass all of them each time. No stamped key may come to lie there, since the read would have met
+ * it.
  */
 static enum status
-range_note_cleared(struct emb_tx *tx, const struct range_job *job, struct kv_range range)
+range_note_passed(struct emb_tx *tx, const struct range_job *job, struct kv_range range)
 {
 	struct str begin = job->begin, end = job->end;
 
-	if (job->passed_cleared < RANGE_PASSED || job->passed_others || job->stamped)
+	if (job->passed < RANGE_PASSED)
 		return STATUS_OK;
 	if (range.count && job->options->reverse)
 		begin = range.pairs[0].key;
@@ -537,7 +538,7 @@ range_note_cleared(struct emb_tx *tx, const struct range_job *job, struct kv_ran
 		return emb_tx_no_room(tx);
 	if (range.count && job->options->reverse)
 		begin.len++; /* with the zero byte behind the copy it is the next possible key */
-	return overlay_note_cleared(&tx->overlay, tx->arena, begin, end) == STATUS_OK
+	return overlay_note_passed(&tx->overlay, tx->arena, begin, end) == STATUS_OK
 		       ? STATUS_OK
 		       : emb_tx_no_room(tx);
 }
@@ -569,7 +570,7 @@ range_get(struct emb_tx *tx, struct range_job *job, struct kv_future **ret)
 	TRY(range_answer(job, &f));
 	assert(f);
 	*ret = &f->base;
-	TRY(range_note_cleared(tx, job, f->base.range));
+	TRY(range_note_passed(tx, job, f->base.range));
 	if (job->options->mode == KV_READ && tx->base.kind == KV_TX_READ_WRITE)
 		return range_add_conflict(tx, job, f->base.range);
 	return STATUS_OK;
