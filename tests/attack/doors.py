@@ -6,11 +6,11 @@ import struct
 import sys
 import time
 
-import unread_cql
-import unread_rows
 from attacks import MIB, Attack
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import unread_cql  # noqa: E402  attacks by Cassandra's protocol
+import unread_rows  # noqa: E402  attacks by the protocol for rows
 import mongo  # noqa: E402  a client of MongoDB's protocol
 from resp import Client as RedisClient  # noqa: E402  a client of Redis's protocol
 from resp import encode as encode_redis  # noqa: E402

@@ -15,9 +15,9 @@ import tempfile
 import time
 
 import ending
-import unread_cql
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import unread_cql  # noqa: E402  attacks by Cassandra's protocol
 from resp import Client  # noqa: E402  a client of Redis's protocol
 
 START_SECONDS = 30
