@@ -277,6 +277,13 @@ budget_output_portion(const struct budget *b, size_t most, size_t least)
 			     b->limit_bytes / BUDGET_OUTPUT_SHARE);
 }
 
+/* True if a request beside which others hold so much is as good as alone. */
+static bool
+budget_is_little(const struct budget *b, size_t n)
+{
+	return n < b->limit_bytes / BUDGET_LITTLE_SHARE;
+}
+
 /* The most that turns to begin may take. */
 static size_t
 budget_begin_share(const struct budget *b)
@@ -308,14 +315,15 @@ budget_take_locked(struct budget *b, size_t n, size_t most)
 
 /*
  * Takes the bytes of a turn to begin. A turn that needs more than its share has beside the flat
- * amounts of the other requests gets it when nothing else is taken, or it would wait for ever.
+ * amounts of the other requests gets it when next to nothing else is taken, or it would wait for
+ * ever: what has come of the request itself is taken, and what connections hold that stay.
  */
 static bool
 budget_take_begin_locked(struct budget *b, size_t n)
 {
 	if (budget_take_locked(b, n, budget_begin_share(b)))
 		return true;
-	if (budget_read_relaxed(&b->taken_bytes) > 0)
+	if (!budget_is_little(b, budget_read_relaxed(&b->taken_bytes)))
 		return false;
 	budget_add_locked(b, n);
 	return true;
@@ -634,6 +642,15 @@ budget_part_take(struct budget_part *p, size_t more)
 	return true;
 }
 
+static bool
+budget_part_is_alone(const struct budget_part *p)
+{
+	size_t held = budget_held(p->budget);
+	size_t own = budget_part_held(p);
+
+	return held < own || budget_is_little(p->budget, held - own);
+}
+
 bool
 budget_use(struct budget_part *p, size_t n)
 {
@@ -645,10 +662,10 @@ budget_use(struct budget_part *p, size_t n)
 	}
 	if (p->budget && used > p->taken_bytes && !budget_part_is_free(p, used) &&
 	    !budget_part_take(p, used - p->taken_bytes)) {
-		if (used <= p->budget->limit_bytes)
-			p->refused = true;
-		else
+		if (used > p->budget->limit_bytes || budget_part_is_alone(p))
 			p->exceeded = true;
+		else
+			p->refused = true;
 		return false;
 	}
 	p->used_bytes = used;

@@ -74,6 +74,7 @@ enum {
 	 */
 	BUDGET_FREE_BYTES = 64 * 1024,
 	BUDGET_FREE_SHARE = 8,
+	BUDGET_LITTLE_SHARE = 8, /* beside less than such a part a request is as good as alone */
 	BUDGET_READ_SHARE = 8,   /* one such part of the budget is what turns to read may take */
 	BUDGET_EXCESS_SHARE = 8, /* turns to read may exceed it by such a part */
 	BUDGET_OUTPUT_SHARE = 8, /* the part up to which output grows */
@@ -185,7 +186,10 @@ struct budget_part {
 	bool admitted;        /* there was room for it to last: budget_ask_to_last() */
 	/* A use failed because other parts held too much memory; trying again later may help. */
 	bool refused;
-	/* A use failed because the part alone would need more than the budget, or `most_bytes`. */
+	/*
+	 * A use failed because the part would need more than the budget, or `most_bytes`, also if
+	 * the others held next to nothing.
+	 */
 	bool exceeded;
 
 	/*

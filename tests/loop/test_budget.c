@@ -96,6 +96,39 @@ who_asks_for_more_than_all_gets_it_alone(void **state)
 	budget_fini(&b);
 }
 
+/* Input that has come, connections that stay: nobody waits for these to go. */
+static void
+who_has_little_beside_it_is_as_good_as_alone(void **state)
+{
+	struct budget b;
+	struct budget_part one, stays;
+
+	(void)state;
+	budget_init(&b, LIMIT);
+	budget_part_init(&one, &b);
+	budget_part_init(&stays, &b);
+	budget_part_last(&stays);
+	budget_count(&stays, MB);
+	assert_int_equal(ask_now(&one, SIZE_MAX), STATUS_LIMIT);
+	budget_unuse(&stays, 1);
+	budget_forgive(&one);
+	assert_int_equal(ask_now(&one, SIZE_MAX), STATUS_OK);
+	assert_int_equal(budget_taken(&b), 7 * MB - 1);
+	assert_true(budget_use(&one, 7 * MB));
+	assert_false(budget_use(&one, MB));
+	assert_true(one.exceeded);
+	/* Where others hold more, coming again may help. */
+	budget_forgive(&one);
+	budget_unuse(&one, MB);
+	budget_count(&stays, 1);
+	assert_false(budget_use(&one, 2 * MB));
+	assert_true(one.refused);
+	assert_false(one.exceeded);
+	budget_part_release(&one);
+	budget_part_release(&stays);
+	budget_fini(&b);
+}
+
 static void
 a_little_is_never_counted(void **state)
 {
@@ -735,6 +768,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_asked_for_is_given_while_there_is_some),
 		cmocka_unit_test(who_asks_for_more_than_all_gets_it_alone),
+		cmocka_unit_test(who_has_little_beside_it_is_as_good_as_alone),
 		cmocka_unit_test(a_little_is_never_counted),
 		cmocka_unit_test(a_request_at_work_counts_a_flat_amount),
 		cmocka_unit_test(with_very_many_requests_each_has_enough_for_an_error),
