@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "doc/json_value.h"
 #include "replicator/spec.h"
 
@@ -182,13 +181,13 @@ checkpoint_write_number(struct buf *out, const char *name, uint64_t n)
 }
 
 static void
-checkpoint_write_entry(const struct checkpoint_session *session, struct str seq, const char *now,
+checkpoint_write_entry(const struct checkpoint_session *session, struct str seq, const char *ended,
 		       const struct checkpoint_counts *counts, struct buf *out)
 {
 	buf_printf(out,
 		   "{\"session_id\":\"%s\",\"start_time\":\"%s\",\"end_time\":\"%s\","
 		   "\"start_last_seq\":%.*s,\"end_last_seq\":%.*s,\"recorded_seq\":%.*s",
-		   session->id, session->started, now, STR_ARG(session->start_seq), STR_ARG(seq),
+		   session->id, session->started, ended, STR_ARG(session->start_seq), STR_ARG(seq),
 		   STR_ARG(seq));
 	checkpoint_write_number(out, "missing_checked", counts->revisions_checked);
 	checkpoint_write_number(out, "missing_found", counts->missing_found);
@@ -201,25 +200,25 @@ checkpoint_write_entry(const struct checkpoint_session *session, struct str seq,
 }
 
 void
-checkpoint_write(const struct checkpoint_session *session, struct str seq,
+checkpoint_write(const struct checkpoint_session *session, struct str seq, uint64_t ended_ms,
 		 const struct checkpoint_counts *counts, const struct checkpoint_found *before,
 		 struct buf *out)
 {
-	char now[CHECKPOINT_DATE_BYTES];
+	char ended[CHECKPOINT_DATE_BYTES];
 
-	checkpoint_http_date(clock_wall_ms(), now);
+	checkpoint_http_date(ended_ms, ended);
 	buf_printf(out, "\"session_id\":\"%s\",\"source_last_seq\":%.*s", session->id,
 		   STR_ARG(seq));
 	checkpoint_write_number(out, "replication_id_version", SPEC_VERSION);
 	if (session->by_ids) {
 		buf_printf(out, ",\"start_time\":\"%s\",\"end_time\":\"%s\"", session->started,
-			   now);
+			   ended);
 		checkpoint_write_number(out, "docs_read", counts->docs_read);
 		checkpoint_write_number(out, "docs_written", counts->docs_written);
 		checkpoint_write_number(out, "doc_write_failures", counts->write_failures);
 	}
 	buf_append_cstr(out, ",\"history\":[");
-	checkpoint_write_entry(session, seq, now, counts, out);
+	checkpoint_write_entry(session, seq, ended, counts, out);
 	for (size_t i = 0; i < before->history_count && i + 1 < CHECKPOINT_HISTORY; i++) {
 		buf_append_byte(out, ',');
 		buf_append_str(out, before->history[i]);

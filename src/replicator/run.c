@@ -484,7 +484,7 @@ run_to_end(struct repl_run *r, struct err *err)
 	run_join_fibers(r);
 	/* As in CouchDB, a run that has found nothing new ends without another checkpoint. */
 	if (r->failed == STATUS_OK && !r->scope->cancelled)
-		return r->changed || r->recorded ? run_checkpoint(r, err) : STATUS_OK;
+		return r->changed || r->recorded_ms ? run_checkpoint(r, err) : STATUS_OK;
 	if (r->failed != STATUS_OK)
 		*err = r->err;
 	run_checkpoint_hastily(r);
@@ -498,9 +498,11 @@ run_write_answer(const struct repl_run *r, struct buf *out)
 {
 	if (!r->spec->options.use_checkpoints) {
 		buf_append_cstr(out, "\"use_checkpoints\":false");
-	} else if (r->changed || r->recorded) {
-		checkpoint_write(&r->session, r->through, &r->config->progress->counts, &r->found,
-				 out);
+	} else if (r->changed || r->recorded_ms) {
+		/* What a later run reads of this one is what its client was told. */
+		checkpoint_write(&r->session, r->through,
+				 r->recorded_ms ? r->recorded_ms : clock_wall_ms(),
+				 &r->config->progress->counts, &r->found, out);
 	} else {
 		struct str old = str_trim(r->old_log);
 

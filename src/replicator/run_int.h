@@ -58,8 +58,8 @@ struct repl_run {
 	bool since_refused; /* the latest request for changes was answered 400 */
 	struct str through; /* JSON, owned: everything up to it is copied */
 	struct str committed;
-	bool changed;  /* the run has got through a batch with changes since it began */
-	bool recorded; /* it has left a checkpoint */
+	bool changed;         /* the run has got through a batch with changes since it began */
+	uint64_t recorded_ms; /* when it has left its newest checkpoint; 0: it has left none */
 
 	enum status failed; /* the first failure, with which the scope was cancelled */
 	struct err err;

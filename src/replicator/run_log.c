@@ -461,7 +461,7 @@ run_put_log(struct repl_run *r, struct peer *p, const char *which, struct str me
 }
 
 static enum status
-run_write_logs(struct repl_run *r, struct str seq, struct err *err)
+run_write_logs(struct repl_run *r, struct str seq, uint64_t ended_ms, struct err *err)
 {
 	struct buf AUTO(buf_release) members = BUF_INIT_OF(PEER_ANSWER_BYTES, &r->part);
 	struct run_progress *progress = r->config->progress;
@@ -472,7 +472,7 @@ run_write_logs(struct repl_run *r, struct str seq, struct err *err)
 	pthread_mutex_unlock(progress->lock);
 	TRY(run_commit_end(r, &r->target, r->target_start, "target", err));
 	TRY(run_commit_end(r, &r->source, r->source_start, "source", err));
-	checkpoint_write(&r->session, seq, &counts, &r->found, &members);
+	checkpoint_write(&r->session, seq, ended_ms, &counts, &r->found, &members);
 	TRY(buf_status(&members));
 	TRY(run_put_log(r, &r->source, "source", buf_str(&members), &r->source_log_rev, err));
 	return run_put_log(r, &r->target, "target", buf_str(&members), &r->target_log_rev, err);
@@ -482,6 +482,7 @@ enum status
 run_checkpoint(struct repl_run *r, struct err *err)
 {
 	struct arena_mark mark = arena_mark(r->arena);
+	uint64_t ended_ms = clock_wall_ms();
 	struct str seq = { NULL, 0 };
 	enum status status;
 
@@ -493,10 +494,10 @@ run_checkpoint(struct repl_run *r, struct err *err)
 	 */
 	if (!run_keep_text(&seq, r->through))
 		return STATUS_NOMEM;
-	status = run_write_logs(r, seq, err);
+	status = run_write_logs(r, seq, ended_ms, err);
 	arena_reset(r->arena, mark);
 	if (status == STATUS_OK) {
-		r->recorded = true;
+		r->recorded_ms = ended_ms;
 		run_publish(r, &r->config->progress->committed_seq, seq);
 		if (!run_keep_text(&r->committed, seq))
 			status = STATUS_NOMEM;

@@ -132,12 +132,13 @@ a_checkpoint_has_couchdbs_members_and_fifty_sessions(void **state)
 		many[i] = STR("{\"old\":1}");
 	before.history = many;
 	before.history_count = 100;
-	checkpoint_write(&session, STR("\"9-x\""), &counts, &before, &out);
+	checkpoint_write(&session, STR("\"9-x\""), 1500, &counts, &before, &out);
 	buf_append_byte(&out, '\0');
 	assert_int_equal(buf_status(&out), STATUS_OK);
 	assert_non_null(strstr(out.ptr, "\"session_id\":\"s\",\"source_last_seq\":\"9-x\","
 					"\"replication_id_version\":4"));
 	assert_non_null(strstr(out.ptr, "\"docs_read\":3"));
+	assert_non_null(strstr(out.ptr, "\"end_time\":\"Thu, 01 Jan 1970 00:00:01 GMT\""));
 	for (const char *at = out.ptr; (at = strstr(at, "{\"old\":1}")); at++)
 		sessions++;
 	assert_int_equal(sessions, CHECKPOINT_HISTORY - 1);
