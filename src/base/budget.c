@@ -118,14 +118,10 @@ budget_is_waited_for(const struct budget *b)
 	       budget_held(b) > b->limit_bytes / 2 + budget_read_relaxed(&b->read_bytes);
 }
 
-/* True if the budget is used up, turns to read aside. */
-static bool
-budget_is_full(const struct budget *b)
-{
-	return budget_held(b) > b->limit_bytes + budget_read_relaxed(&b->read_bytes);
-}
-
-/* True if all parts together exceed the budget by no more than `share` with `n` bytes more. */
+/*
+ * True if all parts together, with `n` bytes more, hold no more than the budget and `share`, turns
+ * to read aside.
+ */
 static bool
 budget_exceeds_within(const struct budget *b, size_t n, size_t share)
 {
@@ -133,7 +129,14 @@ budget_exceeds_within(const struct budget *b, size_t n, size_t share)
 	       budget_held(b) <= b->limit_bytes + budget_read_relaxed(&b->read_bytes) + share - n;
 }
 
-/* True if parts that do not last have no more than `share` with `n` bytes more. */
+/* True if the budget is used up, turns to read aside. */
+static bool
+budget_is_full(const struct budget *b)
+{
+	return !budget_exceeds_within(b, 0, 0);
+}
+
+/* True if all parts that do not last, with `n` bytes more, hold no more than `share` together. */
 static bool
 budget_short_within(const struct budget *b, size_t n, size_t share)
 {
@@ -172,8 +175,8 @@ budget_late_is_over(const struct budget *b, uint64_t now_ns)
 }
 
 /*
- * True if the flat amounts of late parts are within their share. Without this limit, thousands that
- * begin at once and last a moment later would all find that there are no short ones.
+ * True if one more part may begin late. Without this limit thousands could begin at once: a part
+ * that waits for its client lasts, so each of them would find that no short part holds anything.
  */
 static bool
 budget_late_within(const struct budget *b)
@@ -182,7 +185,7 @@ budget_late_within(const struct budget *b)
 	       budget_late_is_over(b, clock_mono_ns());
 }
 
-/* The part has begun. */
+/* A part has just begun: counts it among the late ones if it is one of them. */
 static void
 budget_count_late(struct budget_part *p)
 {
@@ -277,7 +280,7 @@ budget_output_portion(const struct budget *b, size_t most, size_t least)
 			     b->limit_bytes / BUDGET_OUTPUT_SHARE);
 }
 
-/* True if a request beside which others hold so much is as good as alone. */
+/* True if others hold so little, `n` bytes, that a request beside them is as good as alone. */
 static bool
 budget_is_little(const struct budget *b, size_t n)
 {
@@ -314,9 +317,10 @@ budget_take_locked(struct budget *b, size_t n, size_t most)
 }
 
 /*
- * Takes the bytes of a turn to begin. A turn that needs more than its share has beside the flat
- * amounts of the other requests gets it when next to nothing else is taken, or it would wait for
- * ever: what has come of the request itself is taken, and what connections hold that stay.
+ * Takes the bytes of a turn to begin. One that is too large for what its share has left gets them
+ * nevertheless when little else is taken, the flat amounts aside. It cannot wait until nothing is
+ * taken: the first bytes of its own request are, and connections at rest may hold something for
+ * ever.
  */
 static bool
 budget_take_begin_locked(struct budget *b, size_t n)
@@ -642,6 +646,7 @@ budget_part_take(struct budget_part *p, size_t more)
 	return true;
 }
 
+/* True if all others, with their flat amounts, hold little. */
 static bool
 budget_part_is_alone(const struct budget_part *p)
 {

@@ -187,8 +187,8 @@ struct budget_part {
 	/* A use failed because other parts held too much memory; trying again later may help. */
 	bool refused;
 	/*
-	 * A use failed because the part would need more than the budget, or `most_bytes`, also if
-	 * the others held next to nothing.
+	 * A use failed although others held little, or because the part would need more than the
+	 * budget or than `most_bytes`: trying again later does not help.
 	 */
 	bool exceeded;
 

@@ -9,14 +9,15 @@
 #include "base/budget.h"
 
 /*
- * True if the budget is not exceeded, or if half of what is for short requests is free however much
- * others have that last. The other half is for what those that have begun turn out to need, and for
- * requests that cannot wait outside. True for NULL, where memory is not limited. Takes no lock.
+ * True if the budget is not used up, or if short requests have no more than half of their share,
+ * BUDGET_SHORT_SHARE, whatever is held by those that last. The other half of that share is for what
+ * requests turn out to need after they have begun, and for those that cannot wait before they
+ * begin. True for NULL, where memory is not limited. Takes no lock.
  *
- * A part that begins while the budget is exceeded is late. It may last a moment later, and is none
- * of the short ones then. So no more late parts than that half holds may have begun within
- * BUDGET_LATE_MS and not have ended; in that time those that came before them and are unwelcome go
- * (budget_is_unwelcome()).
+ * A part that begins while the budget is used up is late. It counts as short only until it lasts,
+ * which may be a moment later. So the number of late parts is limited as well: those that have
+ * begun within BUDGET_LATE_MS and have not ended may be as many as have room in that half. By the
+ * end of that time older parts that are unwelcome have ended (budget_is_unwelcome()).
  */
 bool budget_has_room(const struct budget *b);
 

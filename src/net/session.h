@@ -40,6 +40,8 @@ enum {
 	 * no memory at all, it is not waited for. One that was let in has BUDGET_STALL_MS.
 	 */
 	NET_UNWELCOME_MS = 1000,
+	/* Between two looks whether there is room for what has to wait before it begins. */
+	NET_BEGIN_AGAIN_MS = 20,
 	/* How long a peer may take or send nothing while the process stops. */
 	NET_STOP_STALL_MS = 3000,
 	/*

@@ -10,7 +10,6 @@
 #include "net/memory.h"
 
 enum {
-	STREAM_BEGIN_AGAIN_MS = 20, /* between two looks whether a fiber may begin */
 	/*
 	 * How many slices a fiber still computes when its peer has sent its end and no output has
 	 * gone since: 30 ms. Other servers of these protocols drop the answers of such a client.
@@ -169,7 +168,7 @@ stream_wait_to_run(struct net_stream_conn *c)
 	if (!s->waits_ns)
 		s->waits_ns = now_ns;
 	if (now_ns - s->waits_ns < c->net.loop->memory_wait_ms * CLOCK_NS_PER_MS) {
-		net_conn_set_timer(&c->net, clock_after_ms(STREAM_BEGIN_AGAIN_MS));
+		net_conn_set_timer(&c->net, clock_after_ms(NET_BEGIN_AGAIN_MS));
 		return;
 	}
 	METRIC_REFUSED("memory_bytes");
@@ -490,7 +489,7 @@ stream_wait_for_room(struct net_stream *s)
 			net_conn_abort(&s->conn->net);
 			break;
 		}
-		if (event_wait_any(events, 2, clock_after_ms(STREAM_BEGIN_AGAIN_MS)) < 2)
+		if (event_wait_any(events, 2, clock_after_ms(NET_BEGIN_AGAIN_MS)) < 2)
 			break;
 	}
 	net_session_work(session);

@@ -24,7 +24,7 @@ tls_hello_length(struct str in, size_t *ret)
 		if (in.len < RECORD_HEADER_BYTES)
 			return false;
 		length = (size_t)record[3] << 8 | record[4];
-		/* Empty records are refused, too. */
+		/* OpenSSL refuses another record, and an empty one. */
 		if (record[0] != RECORD_HANDSHAKE || !length)
 			return true;
 		in = str_skip(in, RECORD_HEADER_BYTES);

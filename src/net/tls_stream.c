@@ -41,11 +41,10 @@ enum {
 	TLS_OUT_KEPT_BYTES = 64 * 1024, /* a buffer larger than this is freed after use */
 	TLS_HANDSHAKE_BYTE = 0x16,      /* the first byte of every TLS connection */
 	TLS_ASIDE_BYTES = 16 * 1024,    /* of a handshake; with more, reading pauses */
-	TLS_BEGIN_AGAIN_MS = 20,        /* between two looks whether a handshake may begin */
-	/* What OpenSSL has of a connection, and until the end of its handshake, measured. */
-	TLS_STATE_BYTES = 14 * 1024,
-	TLS_SHAKING_BYTES = 30 * 1024,
-	TLS_BUFFER_BYTES = 17 * 1024, /* its buffer for a record that has come in part */
+	/* The memory that OpenSSL takes, measured: */
+	TLS_STATE_BYTES = 14 * 1024,   /* for each connection */
+	TLS_SHAKING_BYTES = 30 * 1024, /* more, until the end of its handshake */
+	TLS_BUFFER_BYTES = 17 * 1024,  /* more, while a record has come in part */
 };
 
 _Static_assert(NET_UPPER_BYTES >= SSL3_RT_MAX_PACKET_SIZE,
@@ -68,7 +67,7 @@ struct tls_work {
 	struct timer timer;
 	struct net_conn *conn;
 	struct buf in; /* received bytes of the handshake that OpenSSL has not seen yet */
-	/* What the handshake takes beside the connection's own part: a request's flat amount. */
+	/* Counts `in`, and the handshake as a request with a flat amount. */
 	struct budget_part memory;
 	uint64_t until_ns; /* when the handshake has to be complete */
 	bool begun;        /* OpenSSL has seen its first bytes */
@@ -91,7 +90,7 @@ struct tls_stream {
 	SSL *ssl;
 	struct tls_work *work;     /* NULL: no work is left */
 	struct tls_flight *flight; /* NULL: all encrypted bytes were written */
-	struct budget_part memory; /* OpenSSL's, the handshake's aside */
+	struct budget_part memory; /* counts what OpenSSL takes, the handshake aside */
 	struct net_write *top;     /* the protocol's write that is under way */
 	struct str rest;           /* the part of it that is not encrypted yet */
 	bool open;                 /* the handshake is complete */
@@ -590,7 +589,7 @@ tls_give_up(struct net_conn *c, bool ok)
 	metric_add_at(&handshakes, TLS_RESULT_FAILED, 1);
 	s->broken = true;
 	tls_drop_work(s);
-	/* The connection may linger; nothing is encrypted on it any more. */
+	/* The connection may stay for a while, but nothing is encrypted on it any more. */
 	tls_drop_ssl(s);
 	if (ok && eof)
 		net_conn_close(c);
@@ -704,7 +703,7 @@ tls_begin(struct net_conn *c)
 		return false;
 	}
 	if (!budget_has_room(c->loop->memory)) {
-		tls_set_timer(w, TLS_BEGIN_AGAIN_MS);
+		tls_set_timer(w, NET_BEGIN_AGAIN_MS);
 		return false;
 	}
 	w->begun = true;
@@ -778,7 +777,6 @@ static void
 tls_timed_out(struct timer *timer)
 {
 	struct tls_work *w = (struct tls_work *)((char *)timer - offsetof(struct tls_work, timer));
-
 	bool full;
 
 	if (w->conn->lost)

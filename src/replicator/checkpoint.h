@@ -52,7 +52,8 @@ struct checkpoint_session {
 
 /*
  * Appends the members of a checkpoint without braces, "session_id":… to "history":[…]. The answer
- * to POST /_replicate has the same members. `ended_ms`, after the epoch, is when it is left.
+ * to POST /_replicate has the same members. `ended_ms` is the end of
+ * the session, in milliseconds after the epoch.
  */
 void checkpoint_write(const struct checkpoint_session *session, struct str seq, uint64_t ended_ms,
 		      const struct checkpoint_counts *counts, const struct checkpoint_found *before,

@@ -499,7 +499,7 @@ run_write_answer(const struct repl_run *r, struct buf *out)
 	if (!r->spec->options.use_checkpoints) {
 		buf_append_cstr(out, "\"use_checkpoints\":false");
 	} else if (r->changed || r->recorded_ms) {
-		/* What a later run reads of this one is what its client was told. */
+		/* The answer has the time of the checkpoint, which a later run answers with. */
 		checkpoint_write(&r->session, r->through,
 				 r->recorded_ms ? r->recorded_ms : clock_wall_ms(),
 				 &r->config->progress->counts, &r->found, out);

@@ -421,7 +421,7 @@ class Records(Halves):
             except OSError:
                 clients.append(s)
         for s in clients:
-            # What lies below: the record is no record that could be decrypted, but its end does not come.
+            # Written below TLS. It could not be decrypted, but as its end does not come, nobody tries.
             s.setblocking(False)
             try:
                 os.write(s.fileno(), b"\x17\x03\x03\x40\x11" + b"v" * 16000)

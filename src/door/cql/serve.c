@@ -944,8 +944,8 @@ serve_group_of(struct cql_client *c, struct input_frame *f, bool *ret_over)
 /*
  * True if the frame is served on the connection's fiber, which reads no others meanwhile: a SELECT
  * of one row, of a client that waits for each answer. `more`: another frame has come behind it. A
- * second fiber costs a tenth of what such a SELECT does, so only a client that has sent statements
- * together lately, or reads for long, gets one.
+ * fiber of its own costs a tenth of what such a SELECT does. So a statement gets one only if
+ * its client has lately sent several together, or if its reads take long.
  */
 static bool
 is_served_at_once(struct cql_client *c, const struct input_frame *f, bool more)

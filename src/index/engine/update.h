@@ -70,8 +70,8 @@ struct index_change {
  * has its entries (build.h).
  *
  * STATUS_DUPLICATE if a UNIQUE index has these values from another document: nothing was written
- * then, and *ret_def is that index. STATUS_UNSUPPORTED if an index cannot have the document:
- * nothing was written either, and writer->refusal says why. Otherwise fails as
+ * then, and *ret_def is that index. STATUS_UNSUPPORTED if an index cannot have the document: then,
+ * too, nothing was written, and writer->refusal says why. Its other failures are those of
  * index_entries_make().
  */
 MUST_USE enum status index_update(struct index_writer *writer, const struct index_change *change,

@@ -458,8 +458,8 @@ committer_reopen(struct committer *c)
 /* ---- Transactions that move to a later version ---- */
 
 /*
- * Whether all that the transaction holds is right at a later version, too. Where a read at the
- * snapshot has passed over what is absent, others may have written since.
+ * Whether all that the transaction holds is right at a later version, too. Reads at the snapshot
+ * may have noted that keys are absent, and others may have written these keys since.
  */
 static bool
 tx_can_move(struct emb_tx *tx)

@@ -91,8 +91,8 @@ MUST_USE enum status overlay_enter(struct overlay *o, struct arena *a, struct mu
 
 /*
  * [begin, end) is absent, as reading it has shown, and no stamped key may come to lie in it. Reads
- * of ranges may pass over it, until something is written there. That is no clear: of a key in it
- * the overlay tells what it did. Bytes are borrowed. STATUS_NOMEM.
+ * of ranges may skip it until something is written there. This does not clear its keys: what the
+ * overlay tells about each of them stays the same. Bytes are borrowed. STATUS_NOMEM.
  */
 MUST_USE enum status overlay_note_passed(struct overlay *o, struct arena *a, struct str begin,
 					 struct str end);

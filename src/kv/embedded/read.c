@@ -516,10 +516,10 @@ range_add_conflict(struct emb_tx *tx, const struct range_job *job, struct kv_ran
 }
 
 /*
- * A read that has passed many keys which the transaction itself has cleared notes where they end,
- * for the next one: so whoever takes pairs from one end of a range, one after the other, does not
- * pass all of them each time. No stamped key may come to lie there, since the read would have met
- * it.
+ * After a read that has passed many keys which the transaction itself has cleared, notes the span
+ * of them. A transaction that takes pairs from one end of a range, one after the other, would pass
+ * all of them again with each read. No stamped key can come to lie in the span: the read would have
+ * failed there.
  */
 static enum status
 range_note_passed(struct emb_tx *tx, const struct range_job *job, struct kv_range range)

@@ -148,8 +148,9 @@ mql_script_call(const struct mql_script *s, struct mql *q, struct str ask, struc
 	struct mql_script_result result = { 0 };
 
 	/*
-	 * An evaluation that is done again makes the same calls in the same order, unless a number
-	 * that it draws chooses between functions: then the answer is not its own.
+	 * An evaluation that is done again mostly makes the same calls in the same order. But a
+	 * number that it draws may lead to another function this time. The known answer is then
+	 * one of a different function, and is not taken.
 	 */
 	assert(!a || a->used <= a->count);
 	if (a && a->used < a->count && a->known[a->used].script == s)
