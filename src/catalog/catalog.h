@@ -29,6 +29,7 @@
 enum {
 	CATALOG_NAME_BYTES = 238, /* the same limit as in CouchDB; longer names are refused */
 	CATALOG_DROP_KEYS = 5000, /* keys of a deleted database that one transaction clears */
+	CATALOG_SWEEP_PLACE_BYTES = 256, /* of a key up to which it is cleared */
 };
 
 /* Why a database can only be read: it is, or was, relocated (move.h). Stored: never renumber. */
@@ -235,17 +236,30 @@ MUST_USE enum status catalog_db_bytes(struct kv_tx *tx, const struct catalog_db 
 
 /* ---- What deleted databases leave (drop.c) ---- */
 
+/* In a deleted database: the keys in front of it are cleared. */
+struct catalog_sweep_place {
+	uint64_t number; /* of the database */
+	size_t len;      /* 0: nowhere */
+	char key[CATALOG_SWEEP_PLACE_BYTES];
+};
+
+/* Who clears the deleted databases of a store, and where that has come to. */
+struct catalog_sweeping {
+	struct kv_store *store;
+	struct catalog_sweep_place place; /* zeroed at first */
+};
+
 /*
  * Clears keys of deleted databases, CATALOG_DROP_KEYS in each transaction (or all at once where the
  * engine clears ranges cheaply), in at most `transactions` transactions. What a kind keeps
  * (kind.h) stays until `now_ms` has passed its time. `*ret_more` is true if keys are left that can
  * be cleared now. Call this from time to time, from one thread of a process.
  */
-MUST_USE enum status catalog_drop_sweep(struct kv_store *store, uint64_t now_ms,
+MUST_USE enum status catalog_drop_sweep(struct catalog_sweeping *s, uint64_t now_ms,
 					unsigned transactions, bool *ret_more, struct err *err);
 
-/* Adds a chore that calls catalog_drop_sweep() for the store. The store outlives the registry. */
-void catalog_chores_add(struct chores *chores, struct kv_store *store);
+/* Adds a chore that calls catalog_drop_sweep(). `s` and its store outlive the registry. */
+void catalog_chores_add(struct chores *chores, struct catalog_sweeping *s);
 
 /* ---- Incarnations (incarnation.c) ---- */
 

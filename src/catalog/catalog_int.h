@@ -86,7 +86,8 @@ enum {
 	CATALOG_DROP_ALONE_KEYS = 50000,
 };
 
-MUST_USE enum status catalog_drop_clear(struct kv_store *store, bool *ret_more, struct err *err);
+MUST_USE enum status catalog_drop_clear(struct catalog_sweeping *s, bool *ret_more,
+					struct err *err);
 
 /* ---- The store, and what happens to its databases (incarnation.c, events.c) ---- */
 

@@ -13,7 +13,14 @@
  *
  * A record that cannot be read is passed over, and so is a database whose keys cannot be read: the
  * others are cleared all the same.
+ *
+ * An engine keeps for a while that a key was deleted, and steps over that in each read. So a
+ * transaction goes on where the one before it has stopped; if each began at the beginning, what
+ * they step over would grow with the square of the database. Before the record goes, one
+ * transaction looks from the beginning, so that nothing depends on what a process remembers.
  */
+#include <string.h>
+
 #include "base/steady.h"
 #include "kv/keyspace.h"
 #include "catalog/catalog_int.h"
@@ -77,6 +84,8 @@ enum drop_list {
 };
 
 struct drop {
+	struct catalog_sweeping *sweeping;
+	struct catalog_sweep_place next; /* what becomes sweeping->place with the commit */
 	uint64_t now_ms;
 	size_t keys; /* cleared in one transaction */
 	bool found;  /* there was something to clear */
@@ -87,9 +96,10 @@ struct drop {
 };
 
 static struct drop
-drop_init(uint64_t now_ms, size_t keys, struct err *err)
+drop_init(struct catalog_sweeping *sweeping, uint64_t now_ms, size_t keys, struct err *err)
 {
-	return (struct drop){ .now_ms = now_ms,
+	return (struct drop){ .sweeping = sweeping,
+			      .now_ms = now_ms,
 			      .keys = keys,
 			      .found = true,
 			      .key = CATALOG_KEY_INIT,
@@ -157,32 +167,67 @@ record_first(struct kv_tx *tx, struct drop *drop, enum drop_list list,
 	return catalog_key_status(key);
 }
 
+/* ---- Where a database has been cleared to ---- */
+
+/* Empty: its beginning. */
+static struct str
+drop_place(const struct drop *drop, uint64_t number)
+{
+	const struct catalog_sweep_place *place = &drop->sweeping->place;
+
+	return place->number == number ? str_of(place->key, place->len) : str_of(NULL, 0);
+}
+
+/*
+ * All keys of the database up to this one are cleared. Of a long key the beginning is kept, which
+ * is in front of it.
+ */
+static void
+drop_set_next(struct drop *drop, uint64_t number, struct str key)
+{
+	struct catalog_sweep_place *next = &drop->next;
+
+	next->number = number;
+	next->len = key.len < sizeof(next->key) ? key.len : sizeof(next->key);
+	memcpy(next->key, key.ptr, next->len);
+}
+
+/* ---- Clearing ---- */
+
 /* `*ret_more`: another transaction has to look whether more is left. */
 static enum status
-drop_clear_stretch(struct kv_tx *tx, struct str begin, struct str end, size_t keys, bool *ret_more)
+drop_clear_stretch(struct kv_tx *tx, struct drop *drop, uint64_t number, struct str begin,
+		   struct str end, bool *ret_more)
 {
-	const struct kv_range_options options = { .limit = keys,
+	const struct kv_range_options options = { .limit = drop->keys,
 						  .limit_bytes = CATALOG_DROP_BYTES,
 						  .mode = KV_SNAPSHOT };
+	struct str place = drop_place(drop, number);
 	struct kv_range range;
 	struct kv_future *f;
 
 	*ret_more = false;
 	if (kv_clears_cheaply(kv_tx_store(tx)))
 		return kv_clear_range(tx, begin, end);
+	if (str_cmp(begin, place) < 0)
+		begin = place;
+	if (str_cmp(begin, end) >= 0)
+		return STATUS_OK;
 	f = kv_get_range(tx, begin, end, &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
 	for (size_t i = 0; i < range.count; i++)
 		TRY(kv_clear(tx, range.pairs[i].key));
 	*ret_more = range.more;
+	if (range.more && range.count)
+		drop_set_next(drop, number, range.pairs[range.count - 1].key);
 	return STATUS_OK;
 }
 
 /* Clears what lies between the subspaces that are kept. */
 static enum status
-drop_clear_rest(struct kv_tx *tx, const struct catalog_kind *kind, uint64_t number, size_t keys,
-		bool *ret_more)
+drop_clear_rest(struct kv_tx *tx, struct drop *drop, const struct catalog_kind *kind,
+		uint64_t number, bool *ret_more)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
@@ -194,19 +239,19 @@ drop_clear_rest(struct kv_tx *tx, const struct catalog_kind *kind, uint64_t numb
 		tuple_put_u64(&end, number);
 		tuple_put_u64(&end, kind->kept_spaces[i]);
 		TRY(catalog_key_status(&end));
-		TRY(drop_clear_stretch(tx, buf_str(&begin), buf_str(&end), keys, ret_more));
+		TRY(drop_clear_stretch(tx, drop, number, buf_str(&begin), buf_str(&end), ret_more));
 		if (*ret_more)
 			return STATUS_OK;
 		buf_clear(&begin);
 		TRY(tuple_prefix_end(buf_str(&end), &begin));
 		TRY(catalog_key_status(&begin));
 	}
-	return drop_clear_stretch(tx, buf_str(&begin), buf_str(&last), keys, ret_more);
+	return drop_clear_stretch(tx, drop, number, buf_str(&begin), buf_str(&last), ret_more);
 }
 
 /* The next stretch of a database that was deleted lately; then its record is moved. */
 static enum status
-drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
+drop_keep_body(struct kv_tx *tx, struct drop *drop, uint64_t number,
 	       const struct catalog_drop *record, struct str value)
 {
 	const struct catalog_kind *kind = catalog_kind_find(record->kind);
@@ -215,8 +260,8 @@ drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
 
 	/* What a kind keeps that this process does not know is cleared with all the rest. */
 	if (kind)
-		TRY(drop_clear_rest(tx, kind, number, drop->keys, &more));
-	if (more)
+		TRY(drop_clear_rest(tx, drop, kind, number, &more));
+	if (more || drop_place(drop, number).len)
 		return STATUS_OK;
 	tuple_put_u64(&key, KV_ROOT);
 	tuple_put_u64(&key, KV_ROOT_KEPT);
@@ -231,15 +276,17 @@ drop_keep_body(struct kv_tx *tx, const struct drop *drop, uint64_t number,
 
 /* The next stretch of a database of which nothing is kept, and the record when none is left. */
 static enum status
-drop_clear_all(struct kv_tx *tx, const struct drop *drop, uint64_t number, struct str key)
+drop_clear_all(struct kv_tx *tx, struct drop *drop, uint64_t number, struct str key)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
 	bool more;
 
 	TRY(database_range(number, &begin, &end));
-	TRY(drop_clear_stretch(tx, buf_str(&begin), buf_str(&end), drop->keys, &more));
-	return more ? STATUS_OK : kv_clear(tx, key);
+	TRY(drop_clear_stretch(tx, drop, number, buf_str(&begin), buf_str(&end), &more));
+	if (more || drop_place(drop, number).len)
+		return STATUS_OK;
+	return kv_clear(tx, key);
 }
 
 /* The next database that was deleted lately. STATUS_NOT_FOUND if there is none. */
@@ -296,8 +343,10 @@ static enum status
 drop_clear_body(struct kv_tx *tx, void *arg)
 {
 	struct drop *drop = arg;
-	enum status status = drop_clear_dropped(tx, drop);
+	enum status status;
 
+	drop->next = (struct catalog_sweep_place){ 0 };
+	status = drop_clear_dropped(tx, drop);
 	if (status == STATUS_NOT_FOUND)
 		status = drop_clear_kept(tx, drop);
 	drop->found = status != STATUS_NOT_FOUND;
@@ -309,24 +358,27 @@ drop_clear_body(struct kv_tx *tx, void *arg)
  * else.
  */
 static enum status
-drop_run(struct kv_store *store, struct drop *drop, bool *ret_passed)
+drop_run(struct drop *drop, bool *ret_passed)
 {
-	enum status status = kv_run(store, drop_clear_body, drop, NULL, drop->err);
+	struct catalog_sweeping *s = drop->sweeping;
+	enum status status = kv_run(s->store, drop_clear_body, drop, NULL, drop->err);
 
+	if (status == STATUS_OK)
+		s->place = drop->next;
 	*ret_passed = chore_may_pass(status) && drop->key.len;
 	return *ret_passed ? drop_pass_over(drop, status) : status;
 }
 
 enum status
-catalog_drop_sweep(struct kv_store *store, uint64_t now_ms, unsigned transactions, bool *ret_more,
-		   struct err *err)
+catalog_drop_sweep(struct catalog_sweeping *s, uint64_t now_ms, unsigned transactions,
+		   bool *ret_more, struct err *err)
 {
-	struct drop drop = drop_init(now_ms, CATALOG_DROP_KEYS, err);
+	struct drop drop = drop_init(s, now_ms, CATALOG_DROP_KEYS, err);
 	enum status status = STATUS_OK;
 	bool passed;
 
 	while (transactions && drop.found && status == STATUS_OK) {
-		status = drop_run(store, &drop, &passed);
+		status = drop_run(&drop, &passed);
 		transactions -= !passed;
 	}
 	drop_release(&drop);
@@ -336,14 +388,14 @@ catalog_drop_sweep(struct kv_store *store, uint64_t now_ms, unsigned transaction
 }
 
 enum status
-catalog_drop_clear(struct kv_store *store, bool *ret_more, struct err *err)
+catalog_drop_clear(struct catalog_sweeping *s, bool *ret_more, struct err *err)
 {
-	struct drop drop = drop_init(steady_ms(), CATALOG_DROP_ALONE_KEYS, err);
+	struct drop drop = drop_init(s, steady_ms(), CATALOG_DROP_ALONE_KEYS, err);
 	enum status status;
 	bool passed;
 
 	do
-		status = drop_run(store, &drop, &passed);
+		status = drop_run(&drop, &passed);
 	while (status == STATUS_OK && passed);
 	drop_release(&drop);
 	TRY(status);
@@ -360,19 +412,19 @@ enum {
 };
 
 static enum status
-drop_chore_run(void *store, struct chore_turn *turn, struct err *err)
+drop_chore_run(void *sweeping, struct chore_turn *turn, struct err *err)
 {
-	return catalog_drop_sweep(store, steady_ms(), turn->budget, &turn->more, err);
+	return catalog_drop_sweep(sweeping, steady_ms(), turn->budget, &turn->more, err);
 }
 
 void
-catalog_chores_add(struct chores *chores, struct kv_store *store)
+catalog_chores_add(struct chores *chores, struct catalog_sweeping *s)
 {
-	catalog_clock_chores_add(chores, store);
+	catalog_clock_chores_add(chores, s->store);
 	chores_add(chores, &(struct chore){
 				   .name = DROP_CHORE,
 				   .run = drop_chore_run,
-				   .arg = store,
+				   .arg = s,
 				   .leased = true,
 				   .budget = DROP_CHORE_TRANSACTIONS,
 				   .pause_ms = DROP_CHORE_PAUSE_MS,

@@ -272,10 +272,11 @@ step_leave(struct mover *m)
 static enum status
 clear_rest(struct mover *m, struct kv_store *store)
 {
+	struct catalog_sweeping sweeping = { .store = store };
 	bool more = true;
 
 	while (more) {
-		TRY(catalog_drop_clear(store, &more, m->err));
+		TRY(catalog_drop_clear(&sweeping, &more, m->err));
 		TRY(catalog_move_tell(m, CATALOG_MOVE_PHASE_END, &m->sum, 0));
 	}
 	return STATUS_OK;

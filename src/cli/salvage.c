@@ -488,10 +488,11 @@ mend_all(struct salvage *s)
 static enum status
 clear_dropped(struct salvage *s)
 {
+	struct catalog_sweeping sweeping = { .store = s->store };
 	bool more = true;
 
 	while (more)
-		TRY(catalog_drop_sweep(s->store, UINT64_MAX, DROP_TRANSACTIONS, &more, s->err));
+		TRY(catalog_drop_sweep(&sweeping, UINT64_MAX, DROP_TRANSACTIONS, &more, s->err));
 	return STATUS_OK;
 }
 

@@ -132,6 +132,7 @@ struct serve {
 	struct chores *chores; /* background work */
 	struct timed_sweeping sweeping;
 	struct plain_sweeping plain_sweeping;
+	struct catalog_sweeping db_sweeping; /* of deleted databases */
 	size_t damages_told;   /* of the store's damaged files, by the chore that watches them */
 	uint64_t trim_due_ns;  /* of the chore that trims memory; WAIT_FOREVER: nothing to trim */
 	uint64_t trim_most_ns; /* how far large requests may put that off */
@@ -491,7 +492,8 @@ make_chores(struct serve *s, struct err *err)
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		chores_add(s->chores, &own[i]);
 	rev_chores_add(s->chores, s->store);
-	catalog_chores_add(s->chores, s->store);
+	s->db_sweeping = (struct catalog_sweeping){ .store = s->store };
+	catalog_chores_add(s->chores, &s->db_sweeping);
 	timed_chores_add(s->chores, &s->sweeping);
 	s->plain_sweeping = (struct plain_sweeping){ .store = s->store, .place = CATALOG_KEY_INIT };
 	plain_chores_add(s->chores, &s->plain_sweeping);

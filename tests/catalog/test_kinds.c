@@ -350,7 +350,8 @@ deleted_database_is_swept(void **state)
 	run(f, delete_tiny);
 	check_store(f, 1); /* its keys are there, and so is the word that they are to go */
 	while (more)
-		assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 10, &more, NULL),
+		assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+						    clock_wall_ms(), 10, &more, NULL),
 				 STATUS_OK);
 	check_store(f, 1);
 	make_tiny(f, "3");
@@ -414,11 +415,116 @@ sweep_goes_on_past_records_it_cannot_read(void **state)
 	run(f, count_tiny_keys);
 	assert_int_not_equal(f->keys, 0);
 	for (int i = 0; i < 20 && more; i++)
-		assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 1, &more, NULL),
+		assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+						    clock_wall_ms(), 1, &more, NULL),
 				 STATUS_OK);
 	assert_false(more);
 	run(f, count_tiny_keys);
 	assert_int_equal(f->keys, 0);
+}
+
+/* The first key of a deleted database that is left. */
+static enum status
+find_tiny_key(struct kv_tx *tx, void *arg)
+{
+	const struct kv_range_options options = { .limit = 1 };
+	AUTO(buf_release) struct buf begin = BUF_INIT(64);
+	AUTO(buf_release) struct buf end = BUF_INIT(64);
+	struct fixture *f = arg;
+	struct kv_future *future;
+
+	tuple_put_u64(&begin, f->number);
+	TRY(tuple_prefix_end(buf_str(&begin), &end));
+	future = kv_get_range(tx, buf_str(&begin), buf_str(&end), &options);
+	TRY(kv_future_wait(future));
+	assert_int_equal(kv_future_range(future).count, 1);
+	f->name = arena_dup(f->arena, kv_future_range(future).pairs[0].key);
+	return STATUS_OK;
+}
+
+enum {
+	NUMBERED = 1000,
+};
+
+static void
+set_place(struct fixture *f, uint64_t i, struct catalog_sweep_place *place)
+{
+	AUTO(buf_release) struct buf key = BUF_INIT(64);
+
+	tuple_put_u64(&key, f->number);
+	tuple_put_u64(&key, NUMBERED + i); /* behind all that is of the database */
+	place->number = f->number;
+	place->len = key.len;
+	memcpy(place->key, key.ptr, key.len);
+}
+
+static enum status
+put_numbered_keys(struct kv_tx *tx, void *arg)
+{
+	struct catalog_sweep_place place;
+	struct fixture *f = arg;
+
+	for (uint64_t i = 0; i < f->keys; i++) {
+		set_place(f, i, &place);
+		TRY(kv_set(tx, str_of(place.key, place.len), STR("")));
+	}
+	return STATUS_OK;
+}
+
+static void
+drop_numbered_keys(struct fixture *f, size_t keys)
+{
+	make_tiny(f, "1");
+	f->number = f->db->number;
+	run(f, delete_tiny);
+	f->keys = keys;
+	run(f, put_numbered_keys);
+}
+
+/* What is in front of the place is cleared at last. */
+static void
+a_sweep_goes_on_at_its_place(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_sweeping s = { .store = f->store };
+	bool more = false;
+	size_t all;
+
+	drop_numbered_keys(f, 100);
+	run(f, count_tiny_keys);
+	all = f->keys;
+	set_place(f, 10, &s.place);
+	assert_int_equal(catalog_drop_sweep(&s, clock_wall_ms(), 1, &more, NULL), STATUS_OK);
+	assert_true(more);
+	assert_int_equal(s.place.len, 0);
+	run(f, count_tiny_keys);
+	assert_int_equal(f->keys, all - 90);
+	assert_int_equal(catalog_drop_sweep(&s, clock_wall_ms(), 2, &more, NULL), STATUS_OK);
+	assert_false(more);
+	run(f, count_tiny_keys);
+	assert_int_equal(f->keys, 0);
+}
+
+static void
+a_sweep_remembers_where_it_stopped(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_sweeping s = { .store = f->store };
+	struct tuple_reader r;
+	uint64_t number, i;
+	bool more = false;
+
+	drop_numbered_keys(f, CATALOG_DROP_KEYS + 100);
+	assert_int_equal(catalog_drop_sweep(&s, clock_wall_ms(), 1, &more, NULL), STATUS_OK);
+	assert_true(more);
+	r = tuple_reader(str_of(s.place.key, s.place.len));
+	assert_int_equal(tuple_next_u64(&r, &number), STATUS_OK);
+	assert_int_equal(number, f->number);
+	assert_int_equal(tuple_next_u64(&r, &i), STATUS_OK);
+	/* What is left begins behind it. */
+	set_place(f, i + 1 - NUMBERED, &s.place);
+	run(f, find_tiny_key);
+	assert_true(str_eq(f->name, str_of(s.place.key, s.place.len)));
 }
 
 /*
@@ -828,6 +934,8 @@ main(void)
 		T(events_are_told_in_their_space),
 		T(deleted_database_is_swept),
 		T(sweep_goes_on_past_records_it_cannot_read),
+		T(a_sweep_goes_on_at_its_place),
+		T(a_sweep_remembers_where_it_stopped),
 		T(its_counters_are_split_and_counted_by),
 		T(damage_is_found_by_the_function_of_its_kind),
 		T(findings_of_ranges_are_told_as_those_of_all_at_once),

@@ -545,7 +545,8 @@ sweep_all(struct probe *p, uint64_t now_ms, unsigned transactions)
 	bool more = true;
 
 	probe_begin(p);
-	TRY(catalog_drop_sweep(p->store, now_ms, transactions, &more, &p->err));
+	TRY(catalog_drop_sweep(&(struct catalog_sweeping){ .store = p->store }, now_ms,
+			       transactions, &more, &p->err));
 	say_number(p, more);
 	return STATUS_OK;
 }
@@ -1072,7 +1073,9 @@ sweep_leaves(struct world *w, uint64_t now_ms, const char *expected)
 	AUTO(buf_release) struct buf left = BUF_INIT(1000);
 	bool more = true;
 
-	assert_int_equal(catalog_drop_sweep(w->store, now_ms, 10, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = w->store }, now_ms,
+					    10, &more, NULL),
+			 STATUS_OK);
 	assert_false(more);
 	assert_int_equal(kv_run_read(w->store, left_body, &left, NULL), STATUS_OK);
 	buf_append_byte(&left, '\0');

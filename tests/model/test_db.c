@@ -133,7 +133,9 @@ a_large_deleted_database_is_cleared_bit_by_bit(void **state)
 	/* Nothing is cleared with the deletion itself, and no more than was asked for after it. */
 	assert_int_equal(run(f, delete, "db", NULL), STATUS_OK);
 	assert_int_equal(run(f, create, "db", NULL), STATUS_OK);
-	assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 1, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+					    clock_wall_ms(), 1, &more, NULL),
+			 STATUS_OK);
 	left = keys_below(f->calm, number);
 	if (kv_clears_cheaply(f->store)) {
 		assert_int_equal(left, 0);
@@ -141,7 +143,9 @@ a_large_deleted_database_is_cleared_bit_by_bit(void **state)
 		assert_true(more);
 		assert_int_equal(left, before - CATALOG_DROP_KEYS);
 	}
-	assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 10, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+					    clock_wall_ms(), 10, &more, NULL),
+			 STATUS_OK);
 	assert_false(more);
 	assert_int_equal(keys_below(f->calm, number), 0);
 	fixture_reopen(f);
@@ -166,7 +170,9 @@ a_deleted_database_takes_everything_with_it(void **state)
 	tx = begin(f, KV_TX_READ_ONLY);
 	assert_int_equal(rev_db_open(tx, NULL, STR("db"), &db, NULL), STATUS_NOT_FOUND);
 	kv_tx_free(tx);
-	assert_int_equal(catalog_drop_sweep(f->store, clock_wall_ms(), 10, &more, NULL), STATUS_OK);
+	assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+					    clock_wall_ms(), 10, &more, NULL),
+			 STATUS_OK);
 	assert_false(more);
 	assert_int_equal(keys_below(f->calm, number), 0);
 

@@ -34,6 +34,12 @@ struct cleanup {
 	struct numbers nameless;
 	size_t taken_out; /* names, by this attempt */
 	uint64_t clearing;
+	/*
+	 * Keys of that group in front of it are cleared: reads would step over what the engine
+	 * keeps of them. The last transaction looks from the beginning. Empty: nowhere.
+	 */
+	struct buf place;
+	struct buf next_place; /* with the commit */
 	bool more;
 };
 
@@ -180,6 +186,10 @@ range_clear(struct cleanup *c, struct kv_tx *tx, struct str lo, struct str hi)
 
 	if (kv_clears_cheaply(c->build.store))
 		return kv_clear_range(tx, lo, hi);
+	if (str_cmp(lo, buf_str(&c->place)) < 0)
+		lo = buf_str(&c->place);
+	if (str_cmp(lo, hi) >= 0)
+		return STATUS_OK;
 	f = kv_get_range(tx, lo, hi, &options);
 	TRY(kv_future_wait(f));
 	range = kv_future_range(f);
@@ -188,7 +198,9 @@ range_clear(struct cleanup *c, struct kv_tx *tx, struct str lo, struct str hi)
 	c->more = range.more;
 	if (!range.more)
 		return kv_clear_range(tx, lo, hi);
-	return kv_clear_range(tx, lo, range.pairs[range.count - 1].key);
+	buf_append_str(&c->next_place, range.pairs[range.count - 1].key);
+	TRY(buf_status(&c->next_place));
+	return kv_clear_range(tx, lo, buf_str(&c->next_place));
 }
 
 static enum status
@@ -202,6 +214,7 @@ group_body(struct kv_tx *tx, void *arg)
 	AUTO(view_db_unref) struct catalog_db *db = NULL;
 
 	c->more = false;
+	buf_clear(&c->next_place);
 	TRY(view_build_open_db(&c->build, tx, &db, kv_tx_err(tx)));
 	TRY(catalog_db_check_writable(db, kv_tx_err(tx)));
 	for (size_t i = 0; !c->more && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -211,11 +224,27 @@ group_body(struct kv_tx *tx, void *arg)
 		TRY(view_prefix_end(buf_str(&lo), &hi));
 		TRY(range_clear(c, tx, buf_str(&lo), buf_str(&hi)));
 	}
+	c->more = c->more || c->place.len;
 	if (c->more)
 		return STATUS_OK;
 	view_key_group(&lo, db, VIEW_KEYS_GROUPS, c->clearing);
 	TRY(catalog_key_status(&lo));
 	return kv_clear(tx, buf_str(&lo));
+}
+
+static enum status
+group_clear(struct cleanup *c, struct err *err)
+{
+	struct buf kept;
+
+	buf_clear(&c->place);
+	do {
+		TRY(kv_run(c->build.store, group_body, c, NULL, err));
+		kept = c->place;
+		c->place = c->next_place;
+		c->next_place = kept;
+	} while (c->more);
+	return STATUS_OK;
 }
 
 enum status
@@ -225,7 +254,9 @@ view_cleanup(struct kv_store *store, enum catalog_space space, struct str db_nam
 {
 	struct cleanup c = { .build = { .store = store, .space = space, .db_name = db_name },
 			     .live = live,
-			     .live_count = live_count };
+			     .live_count = live_count,
+			     .place = CATALOG_KEY_INIT,
+			     .next_place = CATALOG_KEY_INIT };
 	enum status status;
 
 	*ret_cleared = 0;
@@ -235,11 +266,11 @@ view_cleanup(struct kv_store *store, enum catalog_space space, struct str db_nam
 	status = kv_run(store, names_body, &c, NULL, err);
 	for (size_t i = 0; status == STATUS_OK && i < c.nameless.count; i++) {
 		c.clearing = c.nameless.of[i];
-		do
-			status = kv_run(store, group_body, &c, NULL, err);
-		while (status == STATUS_OK && c.more);
+		status = group_clear(&c, err);
 		*ret_cleared += status == STATUS_OK;
 	}
+	buf_release(&c.place);
+	buf_release(&c.next_place);
 	arena_free(c.arena);
 	return status;
 }

@@ -96,7 +96,8 @@ sweep(struct err *err)
 
 	while (more)
 		TRY(plain_sweep(store, steady_ms(), &place, &more, err));
-	return catalog_drop_sweep(store, steady_ms(), SWEEP_TRANSACTIONS, &more, err);
+	return catalog_drop_sweep(&(struct catalog_sweeping){ .store = store }, steady_ms(),
+				  SWEEP_TRANSACTIONS, &more, err);
 }
 
 static bool

@@ -218,7 +218,8 @@ drop_sweep(struct dropping *d, uint64_t now_ms)
 	bool more = true;
 
 	while (more)
-		assert_int_equal(catalog_drop_sweep(f->store, now_ms, 10, &more, &f->err),
+		assert_int_equal(catalog_drop_sweep(&(struct catalog_sweeping){ .store = f->store },
+						    now_ms, 10, &more, &f->err),
 				 STATUS_OK);
 	assert_int_equal(kv_run_read(f->store, drop_look_body, d, &f->err), STATUS_OK);
 	verified_none(f->store);
