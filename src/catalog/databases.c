@@ -201,36 +201,100 @@ open_description(struct kv_tx *tx, struct catalog_cache *cache, const struct cat
 	return STATUS_OK;
 }
 
+/* What a cache is asked with. A cache that cannot be used in this transaction becomes NULL. */
+static enum status
+cache_version(struct kv_tx *tx, struct catalog_cache **cache,
+	      uint8_t version[KV_VERSIONSTAMP_TX_BYTES])
+{
+	enum status status = *cache ? kv_get_metadata_version(tx, version) : STATUS_OK;
+
+	if (status != STATUS_TX_UNREADABLE)
+		return status;
+	/* This transaction has touched it: what it reads is not yet true for others. */
+	*cache = NULL;
+	return STATUS_OK;
+}
+
+/* NULL: the cache does not have it, or not all that is wanted. */
+static struct catalog_db *
+find_known(struct catalog_cache *cache, const uint8_t version[KV_VERSIONSTAMP_TX_BYTES],
+	   enum catalog_space space, struct str name, bool bare)
+{
+	struct catalog_db *known = catalog_cache_find(cache, version, space, name);
+
+	if (!known || bare || !known->bare)
+		return known;
+	catalog_db_unref(known);
+	return NULL;
+}
+
+/*
+ * Opens what the cache does not have. What this transaction has written is not committed yet, so it
+ * does not enter the cache.
+ */
+static enum status
+open_unknown(struct kv_tx *tx, struct catalog_cache *cache,
+	     const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], enum catalog_space space,
+	     struct str name, bool bare, struct catalog_db **ret, struct err *err)
+{
+	/* One that is bare spares a read. */
+	struct catalog_db *known = cache ? catalog_cache_find(cache, version, space, name) : NULL;
+	enum status status;
+
+	status = open_description(tx, cache, known, space, name, bare, ret, err);
+	catalog_db_unref(known);
+	if (status == STATUS_OK && cache && !transaction_has_written(tx))
+		catalog_cache_add(cache, version, *ret);
+	return status;
+}
+
+static enum status
+fill_cache(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space, struct str name,
+	   bool bare)
+{
+	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
+	struct catalog_db *db;
+
+	TRY(cache_version(tx, &cache, version));
+	TRY(open_unknown(tx, cache, version, space, name, bare, &db, NULL));
+	catalog_db_unref(db);
+	return STATUS_OK;
+}
+
+/*
+ * For a transaction that has written: another one fills the cache. Else a client whose transactions
+ * write to one database before they open the next would have that one's description read each time.
+ * NULL: it cannot be had in this way.
+ */
+static struct catalog_db *
+open_apart(struct kv_store *store, struct catalog_cache *cache,
+	   const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], enum catalog_space space,
+	   struct str name, bool bare)
+{
+	struct kv_tx *tx;
+	enum status status = kv_begin(store, KV_TX_READ_ONLY, &tx);
+
+	if (status != STATUS_OK)
+		return NULL;
+	status = fill_cache(tx, cache, space, name, bare);
+	kv_tx_free(tx);
+	return status == STATUS_OK ? find_known(cache, version, space, name, bare) : NULL;
+}
+
 static enum status
 open_as(struct kv_tx *tx, struct catalog_cache *cache, enum catalog_space space, struct str name,
 	bool bare, struct catalog_db **ret, struct err *err)
 {
 	uint8_t version[KV_VERSIONSTAMP_TX_BYTES];
-	struct catalog_db *known, *db;
-	enum status status;
+	struct catalog_db *db = NULL;
 
-	if (cache) {
-		status = kv_get_metadata_version(tx, version);
-
-		/* This transaction has touched it: what it reads is not yet true for others. */
-		if (status == STATUS_TX_UNREADABLE)
-			cache = NULL;
-		else
-			TRY(status);
-	}
-	known = cache ? catalog_cache_find(cache, version, space, name) : NULL;
-	if (known && (bare || !known->bare)) {
-		*ret = known;
-		return STATUS_OK;
-	}
-	status = open_description(tx, cache, known, space, name, bare, &db, err);
-	catalog_db_unref(known);
-	TRY(status);
-	/*
-	 * What this transaction has written is not committed yet, so it must not enter the cache.
-	 */
-	if (cache && !transaction_has_written(tx))
-		catalog_cache_add(cache, version, db);
+	TRY(cache_version(tx, &cache, version));
+	if (cache)
+		db = find_known(cache, version, space, name, bare);
+	if (cache && !db && transaction_has_written(tx))
+		db = open_apart(kv_tx_store(tx), cache, version, space, name, bare);
+	if (!db)
+		return open_unknown(tx, cache, version, space, name, bare, ret, err);
 	*ret = db;
 	return STATUS_OK;
 }

@@ -436,6 +436,53 @@ a_cache_has_what_was_opened_until_the_metadata_changes(void **state)
 	catalog_cache_free(cache);
 }
 
+/* Which databases a cache has: "7", "8". */
+static void
+cache_has(struct fixture *f, struct catalog_cache *cache, bool seven, bool eight)
+{
+	const enum catalog_space space = (enum catalog_space)TINY_SPACE;
+	struct catalog_db *db[2];
+	struct kv_tx *tx;
+
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_ONLY, &tx), STATUS_OK);
+	db[0] = catalog_open_cached(tx, cache, space, STR("7"));
+	db[1] = catalog_open_cached(tx, cache, space, STR("8"));
+	kv_tx_free(tx);
+	assert_int_equal(db[0] != NULL, seven);
+	assert_int_equal(db[1] != NULL, eight);
+	catalog_db_unref(db[0]);
+	catalog_db_unref(db[1]);
+}
+
+static void
+a_cache_gets_what_is_opened_behind_a_write_unless_that_wrote_it(void **state)
+{
+	static const uint64_t options[CATALOG_OPTIONS];
+	const enum catalog_space space = (enum catalog_space)TINY_SPACE;
+	struct catalog_cache *cache = catalog_cache_new();
+	struct fixture *f = *state;
+	struct catalog_db *db;
+	struct kv_tx *tx;
+
+	assert_non_null(cache);
+	assert_int_equal(kv_run(f->store, create_body, NULL, NULL, NULL), STATUS_OK);
+	assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+	assert_int_equal(catalog_create(tx, tiny_kind(), STR("8"), options, NULL), STATUS_OK);
+	assert_int_equal(catalog_open(tx, cache, space, STR("8"), &db, NULL), STATUS_OK);
+	catalog_db_unref(db);
+	cache_has(f, cache, false, false);
+	assert_int_equal(catalog_open_bare(tx, cache, space, STR("7"), &db, NULL), STATUS_OK);
+	assert_true(db->bare);
+	catalog_db_unref(db);
+	cache_has(f, cache, true, false);
+	assert_int_equal(catalog_open(tx, cache, space, STR("7"), &db, NULL), STATUS_OK);
+	assert_false(db->bare);
+	catalog_db_unref(db);
+	kv_tx_free(tx);
+	cache_has(f, cache, true, false);
+	catalog_cache_free(cache);
+}
+
 int
 main(void)
 {
@@ -447,6 +494,7 @@ main(void)
 		T(clocks_that_go_on_as_they_did_are_written_once_an_hour),
 		T(clocks_of_other_machines_go_after_a_month_or_where_there_are_none),
 		T(a_cache_has_what_was_opened_until_the_metadata_changes),
+		T(a_cache_gets_what_is_opened_behind_a_write_unless_that_wrote_it),
 		T(a_move_goes_on_only_where_it_was_left),
 #undef T
 	};
