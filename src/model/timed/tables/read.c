@@ -630,6 +630,18 @@ pick_take_keys(struct table_pick *p, size_t at)
 	return STATUS_OK;
 }
 
+/*
+ * True if nothing behind what was read can tell that the row is there: where rows are counted, each
+ * was inserted, so that one without a pair of its own has no other either.
+ */
+static bool
+pick_knows_all(const struct table_pick *p, size_t at)
+{
+	const struct table_reading *r = &p->reading[at];
+
+	return !p->middle[at].len || (r->schema->counted && !r->t->at_us);
+}
+
 /* What was read of the row does not live: looks behind it. */
 static enum status
 pick_go_on(struct table_pick *p, size_t at)
@@ -647,7 +659,7 @@ pick_read(struct table_pick *p, size_t at, struct arena *arena, bool *ret_there)
 
 	r->arena = arena;
 	TRY(p->got_count[at] ? pick_take_keys(p, at) : pick_take(p, at));
-	if (!r->lives && p->middle[at].len)
+	if (!r->lives && !pick_knows_all(p, at))
 		TRY(pick_go_on(p, at));
 	return table_fail_corrupt(r->t, table_reading_end(r, ret_there));
 }

@@ -860,6 +860,93 @@ a_note_lasts_as_long_as_the_table_is_what_it_was(void **state)
 	catalog_cache_free(cache);
 }
 
+/* ---- A row that is not there ---- */
+
+enum {
+	MISSING_ARENA_BYTES = 64 * 1024,
+};
+
+struct missing {
+	int64_t n;
+	bool is_there;
+	uint64_t reads;
+};
+
+static enum status
+read_missing_body(struct timed *t, void *arg)
+{
+	const struct table_wanted nothing = { .some = true };
+	struct arena *arena = arena_new(MISSING_ARENA_BYTES);
+	struct missing *m = arg;
+	struct doc_scalar parts[2];
+	const struct table_key key = key_of(m->n, false, parts);
+	uint64_t before = kv_tx_stats(t->tx).reads;
+	struct table_row row;
+	enum status status;
+
+	assert_non_null(arena);
+	status = table_read(t, &key, false, &nothing, arena, &row);
+	arena_free(arena);
+	m->reads = kv_tx_stats(t->tx).reads - before;
+	m->is_there = status == STATUS_OK;
+	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* A write of columns alone: of CQL's UPDATE. */
+static enum status
+update_body(struct timed *t, void *arg)
+{
+	struct doc_scalar parts[2];
+	const struct table_change change = { .kind = TABLE_CHANGE_PUT,
+					     .column = A,
+					     .value = number(1) };
+	const struct table_write write = { .key = key_of(*(const int64_t *)arg, false, parts),
+					   .changes = &change,
+					   .change_count = 1 };
+
+	return table_write(t, &write);
+}
+
+static void
+where_rows_are_counted_one_without_its_own_pair_is_not_looked_for(void **state)
+{
+	struct fixture *f = *state;
+	struct missing counted = { .n = 7 }, other = { .n = 8 }, updated = { .n = 7 };
+
+	add(f, 0, 5, 5);
+	run(f, read_missing_body, &counted);
+	assert_false(counted.is_there);
+	run(f, update_body, &updated.n);
+	assert_int_equal(count(f), -1);
+	run(f, read_missing_body, &updated);
+	assert_true(updated.is_there);
+	run(f, read_missing_body, &other);
+	assert_false(other.is_there);
+	assert_int_equal(other.reads, counted.reads + 1);
+}
+
+static void
+who_found_no_row_meets_whoever_inserts_it(void **state)
+{
+	struct fixture *f = *state;
+	struct missing m = { .n = 7 };
+	struct work w = { .f = f, .body = read_missing_body, .arg = &m };
+	struct kv_tx *tx;
+
+	for (int64_t n = 7; n < 9; n++) {
+		assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
+		m.n = n;
+		assert_int_equal(work_run(tx, &w), STATUS_OK);
+		assert_false(m.is_there);
+		/* The row, and then the one behind it. */
+		add(f, 7 + 2 * (n - 7), 8 + 2 * (n - 7), (uint64_t)(n - 6));
+		assert_int_equal(kv_set(tx, STR("any key"), STR("")), STATUS_OK);
+		assert_int_equal(kv_future_wait(kv_commit(tx)),
+				 n == 7 ? STATUS_TX_CONFLICT : STATUS_OK);
+		kv_tx_free(tx);
+	}
+}
+
 /* ---- All of them ---- */
 
 static int
@@ -911,6 +998,8 @@ main(void)
 		TEST(no_more_bytes_are_counted_than_are_told),
 		TEST(an_estimate_meets_nobody),
 		TEST(a_note_lasts_as_long_as_the_table_is_what_it_was),
+		TEST(where_rows_are_counted_one_without_its_own_pair_is_not_looked_for),
+		TEST(who_found_no_row_meets_whoever_inserts_it),
 	};
 
 	return cmocka_run_group_tests_name("table_many", tests, NULL, NULL);
