@@ -41,6 +41,7 @@ enum {
 	PIDS = 64,
 	COLUMNS = 6,
 	COLUMN_BYTES = 166, /* 1,000 bytes in all */
+	OWN_BYTES = 8,      /* of a text: those that are not the same in all rows */
 	SMALL_BYTES = 10,
 	PARTITION_ROWS = 100,
 	PAGE_ROWS = 5000,
@@ -162,12 +163,29 @@ put_text(struct run *r, struct buf *out)
 	buf_append(out, r->text, sizeof(r->text));
 }
 
+/*
+ * Of the column that may have an index: a value of each row's own. If all had the same one, entries
+ * would differ in their last bytes alone, and all of them be compared up to there.
+ */
+static void
+put_own_text(struct run *r, struct buf *out)
+{
+	char own[OWN_BYTES];
+
+	for (size_t i = 0; i < sizeof(own); i++)
+		own[i] = (char)('a' + rand_seq_below(&r->rand, 26));
+	put_32(out, sizeof(r->text));
+	buf_append(out, own, sizeof(own));
+	buf_append(out, r->text + sizeof(own), sizeof(r->text) - sizeof(own));
+}
+
 static void
 make_insert(struct run *r, struct buf *out)
 {
 	execute_begin(r, out, 1 + COLUMNS);
 	put_key(out, row_of(r));
-	for (int i = 0; i < COLUMNS; i++)
+	put_own_text(r, out);
+	for (int i = 1; i < COLUMNS; i++)
 		put_text(r, out);
 }
 
