@@ -630,6 +630,75 @@ def a_store_is_sound_after_savepoints(cwd):
     contains(ok("verify", cwd=cwd).stdout, " 0 findings")
 
 
+def drawn(cwd, table):
+    """What inspect draws of a table: its description, and its rows' pairs."""
+    text = ok("inspect", f"table:{table}", cwd=cwd).stdout
+    return text, len(re.findall(r"^\S.* -> ", text, re.M))
+
+
+@test
+def an_update_keeps_a_row_one_pair(cwd):
+    with Door(cwd) as server, Session(server) as c, Session(server) as other:
+        shop(c)
+        put_books(c, 3)
+        text, pairs = drawn(cwd, "shop.books")
+        contains(text, "rows are whole")
+        equal(c.write(UPDATE, ["title"], ([0], ["new"]), ([9], ["none"])), ["1", "0"])
+        equal(c.write(UPDATE, ["price"], ([1], ["\\n"])), ["1"])
+        equal(c.write(PUT, ["price"], ([2], ["7"])), ["1"])
+        equal(c.scan("id", "title", "price", "|"), ["0\tnew\t0.50", "1\tbook 1\t\\n", "2\tbook 2\t7"])
+        c.do("begin")
+        number, = c.do("savepoint")
+        equal(c.write(UPDATE, ["title"], ([1], ["gone"])), ["1"])
+        equal(c.write(UPDATE, ["price"], ([1], ["3"])), ["1"])
+        c.do("rollback_to", number)
+        c.do("commit")
+        equal(c.scan("title", "price", "|", "eq", 1), ["book 1\t\\n"])
+        text, now = drawn(cwd, "shop.books")
+        contains(text, "rows are whole")
+        equal(now, pairs)
+        # Both wrote the row as a whole, so one of them has to look again.
+        other.do("use", "shop", "books")
+        for session, column in ((c, "title"), (other, "price")):
+            session.do("begin")
+            session.write(UPDATE, [column], ([0], ["1"]))
+        c.do("commit")
+        other.fails("40001", "commit")
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
+@test
+def a_long_row_has_columns_of_its_own_from_then_on(cwd):
+    updates = {"update": (UPDATE, 0, 5000), "insert": (INSERT, 7, 20000), "put": (PUT, 1, 5000),
+               "replace": (REPLACE, 1, 20000)}
+    with Door(cwd) as server, Session(server) as c:
+        for within in (False, True):
+            for name, (operation, key, size) in updates.items():
+                name, other = f"{name}_{within}".lower(), 8 if operation == INSERT else 2
+                c.do("schema_create", name)
+                c.do("create", name, "books", "id", "int4", "range", "title", "text", "regular",
+                     "price", "numeric", "regular")
+                c.do("use", name, "books")
+                put_books(c, 3)
+                if within:
+                    c.do("begin")
+                    c.write(UPDATE, ["title"], ([2], ["two"]))
+                    number, = c.do("savepoint")
+                equal(c.write(operation, ["title"], ([key], ["x" * size]), ([other], ["short"])), ["1", "1"])
+                c.write(UPDATE, ["price"], ([key], ["4"]))
+                equal(c.scan("title", "price", "|", "eq", key), ["x" * size + "\t4"])
+                if within:
+                    c.do("rollback_to", number)
+                    equal(c.scan("title", "|", "eq", 2), ["two"])
+                    c.write(PUT, ["title"], ([other], ["short"]))
+                    c.do("commit")
+                equal(c.scan("title", "|", "eq", other), ["short"])
+                contains(drawn(cwd, f"{name}.books")[0], "rows may be packed")
+        equal(server.stop(), 0)
+    contains(ok("verify", cwd=cwd).stdout, " 0 findings")
+
+
 @test
 def writes_are_sent_ahead_of_their_answers(cwd):
     def rows(*keys):

@@ -116,6 +116,20 @@ rows_unit_table_open(struct unit *u, const struct rows_table *wanted, struct uni
 	return STATUS_OK;
 }
 
+enum status
+rows_unit_leaves(struct unit *u, const struct rows_table *wanted, struct unit_table *t)
+{
+	struct table *again;
+
+	TRY(table_leaves_begin(&t->timed));
+	/* Not from a cache, which has what is committed. */
+	TRY(rows_table_open(u->r, u->tx, NULL, wanted, u->arena, &again));
+	rows_table_close(t->table);
+	t->table = again;
+	timed_init(&t->timed, u->tx, again->db, NULL, &u->r->err);
+	return STATUS_OK;
+}
+
 static void
 unit_close(struct unit *u)
 {

@@ -45,6 +45,14 @@ MUST_USE enum status rows_unit_table_open(struct unit *u, const struct rows_tabl
 					  struct unit_table **ret);
 
 /*
+ * For a write that a row of one pair has no room for, where rows are whole: takes that flag away in
+ * this transaction, and opens the table again. What others have open of it meets them when they
+ * commit.
+ */
+MUST_USE enum status rows_unit_leaves(struct unit *u, const struct rows_table *wanted,
+				      struct unit_table *t);
+
+/*
  * What is to be called before a row is written: within a savepoint it notes what the row is now.
  * Fails with 54000 where there is more to note than ROWS_UNDO_BYTES.
  */

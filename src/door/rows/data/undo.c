@@ -198,6 +198,26 @@ take_cell(struct taking *k, struct unit_table *t, const struct table_key *key)
 	return table_write(&t->timed, &write);
 }
 
+/* Of a row of one pair, whose columns have the times of the row: it is written as one again. */
+static enum status
+take_whole(struct taking *k, struct unit_table *t, struct table_write *write, uint32_t cells)
+{
+	struct table_change *changes = arena_alloc(k->arena, (cells + 1) * sizeof(*changes));
+
+	if (!changes)
+		return STATUS_LIMIT;
+	for (uint32_t i = 0; i < cells; i++) {
+		changes[i] = (struct table_change){ .column = take_u64(k),
+						    .kind = TABLE_CHANGE_PUT };
+		TRY(take_scalar(k, &changes[i].element));
+		TRY(take_scalar(k, &changes[i].value));
+		TRY(take_times(k, &t->timed, &changes[i].expiry));
+	}
+	write->changes = changes;
+	write->change_count = cells;
+	return table_write(&t->timed, write);
+}
+
 static enum status
 undo_take_row(struct taking *k, struct unit_table *t)
 {
@@ -212,11 +232,14 @@ undo_take_row(struct taking *k, struct unit_table *t)
 	TRY(table_clear_told_row(&t->timed, &key));
 	write = (struct table_write){ .key = key, .inserts = true, .tells_count = true };
 	TRY(take_times(k, &t->timed, &write.expiry));
-	if (is_row && inserted)
+	if (is_row && inserted && !t->table->schema->whole)
 		TRY(table_write(&t->timed, &write));
 	cells = rows_in_u32(&k->in);
-	for (uint32_t i = 0; i < cells; i++)
-		TRY(take_cell(k, t, &key));
+	if (is_row && inserted && t->table->schema->whole)
+		TRY(take_whole(k, t, &write, cells));
+	else
+		for (uint32_t i = 0; i < cells; i++)
+			TRY(take_cell(k, t, &key));
 	t->added -= (int8_t)rows_in_u8(&k->in);
 	assert(!k->in.bad);
 	return STATUS_OK;

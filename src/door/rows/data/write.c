@@ -3,6 +3,9 @@
 
 enum {
 	GAP_ROWS = 4, /* of a request: with as many it looks for many rows at once */
+	/* Of a row that an update writes as a whole where rows are one pair each. */
+	REWRITE_BYTES = 4 * 1024,
+	VALUE_HEAD_BYTES = 32, /* more than what is packed with a value */
 };
 
 struct writing {
@@ -18,9 +21,11 @@ struct writing {
 struct row_op {
 	enum rows_op op;
 	struct table_key key;
-	bool is_there; /* if the operation has to know */
-	bool inserted; /* it is there whatever its columns are */
-	bool is_new;   /* not even what has expired of it is there */
+	bool is_there;        /* if the operation has to know */
+	bool inserted;        /* it is there whatever its columns are */
+	bool is_new;          /* not even what has expired of it is there */
+	bool rewrites;        /* it is there, and all of it is written: keeps_whole() */
+	struct table_row row; /* as it is, if `rewrites` */
 };
 
 /* Of a table that is counted it has to be known of each row whether it was there. */
@@ -38,10 +43,23 @@ op_adds(enum rows_op op)
 	return op == ROWS_OP_INSERT || op == ROWS_OP_INSERT_NEW || op == ROWS_OP_PUT;
 }
 
+/*
+ * Where rows are one pair each, an update keeps it so: it reads the row and writes all of it, as
+ * PostgreSQL does with its own. So a column costs no pair of its own, and whoever reads the row
+ * asks for one key. Nothing expires in a counted table, so that no column has a life of its own to
+ * lose.
+ */
+static bool
+keeps_whole(const struct unit_table *t)
+{
+	return t->table->schema->whole && t->table->schema->counted;
+}
+
 static enum status
 row_look(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o)
 {
 	const struct table_wanted nothing = { .some = true };
+	bool all = keeps_whole(t) && (o->op == ROWS_OP_UPDATE || o->op == ROWS_OP_PUT);
 	struct arena_mark mark = arena_mark(u->r->arena);
 	struct table_row row = { 0 };
 	enum status status;
@@ -53,12 +71,44 @@ row_look(struct unit *u, struct writing *w, struct unit_table *t, struct row_op 
 		if (o->is_new)
 			return STATUS_OK;
 	}
-	status = table_read(&t->timed, &o->key, false, &nothing, u->r->arena, &row);
+	status = table_read(&t->timed, &o->key, false, all ? NULL : &nothing, u->r->arena, &row);
 	o->is_there = status == STATUS_OK && row.is_row;
 	o->inserted = o->is_there && row.inserted;
 	o->is_new = status == STATUS_NOT_FOUND && !row.has_pairs;
-	arena_reset(u->r->arena, mark);
+	o->rewrites = all && o->is_there;
+	if (o->rewrites)
+		o->row = row;
+	else
+		arena_reset(u->r->arena, mark);
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Room for the columns that are written, and for changes of all of the table's. */
+static enum status
+columns_room(struct unit *u, struct writing *w, const struct table *t)
+{
+	struct arena *arena = u->r->arena;
+	size_t count = w->write.column_count + 1, changes = count + t->schema->column_count;
+
+	w->columns = arena_alloc(arena, count * sizeof(const struct column *));
+	w->values = arena_alloc(arena, count * sizeof(*w->values));
+	w->changes = arena_alloc(arena, changes * sizeof(*w->changes));
+	return w->columns && w->values && w->changes ? STATUS_OK : STATUS_LIMIT;
+}
+
+static enum status
+columns_find(struct unit *u, struct writing *w, const struct table *t)
+{
+	struct rows_request *r = u->r;
+
+	for (size_t i = 0; i < w->write.column_count; i++) {
+		TRY(rows_table_column_find(r, t, w->write.columns[i], &w->columns[i]));
+		if (w->columns[i]->stored->kind != TABLE_REGULAR)
+			return rows_fail(r, ROWS_STATE_UNSUPPORTED,
+					 "the column \"%.*s\" is not written by itself",
+					 STR_ARG(w->columns[i]->stored->name));
+	}
+	return STATUS_OK;
 }
 
 /* The changes of the columns; what is null is cleared, unless nothing is there to be cleared. */
@@ -93,17 +143,84 @@ changes_make(struct unit *u, struct writing *w, const struct unit_table *t, cons
 	return STATUS_OK;
 }
 
-static enum status
-row_put(struct unit *u, struct writing *w, struct unit_table *t, const struct row_op *o)
+static bool
+writes_column(const struct writing *w, const struct table_column *column)
 {
-	/* A row of CQL's that was only ever updated would go with its last column. */
+	for (size_t i = 0; i < w->write.column_count; i++)
+		if (w->columns[i]->stored == column && w->values[i].presence != ROWS_ABSENT)
+			return true;
+	return false;
+}
+
+/*
+ * What stays of a row that is written as a whole: each column is named, also those without a value,
+ * so that nobody has to look again what there is.
+ */
+static void
+changes_keep(struct writing *w, const struct table_schema *schema, const struct table_row *row,
+	     size_t *count)
+{
+	for (size_t i = schema->key_count, at = 0; i < schema->column_count; i++) {
+		const struct table_column *column = &schema->columns[i];
+		bool there = at < row->cell_count && row->cells[at].column == column;
+		struct table_change change = { .column = column->id, .kind = TABLE_CHANGE_CLEAR };
+
+		if (there) {
+			change.kind = TABLE_CHANGE_PUT;
+			change.value = row->cells[at++].value;
+		}
+		if (!writes_column(w, column))
+			w->changes[(*count)++] = change;
+	}
+}
+
+/* Whether the row stays one pair. */
+static bool
+changes_fit(const struct writing *w, const struct table *t, size_t count, bool rewrites)
+{
+	size_t room = rewrites ? REWRITE_BYTES : TABLE_PACKED_BYTES;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct table_change *c = &w->changes[i];
+		size_t bytes = VALUE_HEAD_BYTES + c->value.text.len + c->value.more.len;
+
+		if (c->kind != TABLE_CHANGE_PUT)
+			continue;
+		if (bytes > room || table_column_by_id(t->schema, c->column)->has_pieces)
+			return false;
+		room -= bytes;
+	}
+	return true;
+}
+
+/* The changes of a row whose table has whole rows, or has them no more. */
+static enum status
+changes_whole(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o,
+	      size_t *count)
+{
+	if (o->rewrites)
+		changes_keep(w, t->table->schema, &o->row, count);
+	if (changes_fit(w, t->table, *count, o->rewrites))
+		return STATUS_OK;
+	TRY(rows_unit_leaves(u, &w->write.table, t));
+	o->rewrites = false;
+	TRY(columns_find(u, w, t->table));
+	return changes_make(u, w, t, o, count);
+}
+
+static enum status
+row_put(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *o)
+{
 	struct table_write write = { .key = o->key,
-				     .inserts = o->op != ROWS_OP_UPDATE || !o->inserted,
 				     .is_new = o->is_new || o->op == ROWS_OP_REPLACE,
 				     .tells_count = true,
 				     .changes = w->changes };
 
 	TRY(changes_make(u, w, t, o, &write.change_count));
+	if (keeps_whole(t))
+		TRY(changes_whole(u, w, t, o, &write.change_count));
+	/* A row of CQL's that was only ever updated would go with its last column. */
+	write.inserts = o->op != ROWS_OP_UPDATE || !o->inserted || o->rewrites;
 	TRY(rows_unit_note(u, t, &o->key));
 	if (o->op == ROWS_OP_REPLACE)
 		TRY(table_clear_told_row(&t->timed, &o->key));
@@ -151,27 +268,6 @@ row_run(struct unit *u, struct writing *w, struct unit_table *t, struct row_op *
 		break;
 	}
 	return row_put(u, w, t, o);
-}
-
-static enum status
-columns_find(struct unit *u, struct writing *w, const struct table *t)
-{
-	struct rows_request *r = u->r;
-	size_t count = w->write.column_count;
-
-	w->columns = arena_alloc(r->arena, (count + 1) * sizeof(const struct column *));
-	w->values = arena_alloc(r->arena, (count + 1) * sizeof(*w->values));
-	w->changes = arena_alloc(r->arena, (count + 1) * sizeof(*w->changes));
-	if (!w->columns || !w->values || !w->changes)
-		return STATUS_LIMIT;
-	for (size_t i = 0; i < count; i++) {
-		TRY(rows_table_column_find(r, t, w->write.columns[i], &w->columns[i]));
-		if (w->columns[i]->stored->kind != TABLE_REGULAR)
-			return rows_fail(r, ROWS_STATE_UNSUPPORTED,
-					 "the column \"%.*s\" is not written by itself",
-					 STR_ARG(w->columns[i]->stored->name));
-	}
-	return STATUS_OK;
 }
 
 /* Says which unique index has another row with the values of this one. */
@@ -240,12 +336,14 @@ write_rows(struct unit *u, struct writing *w)
 	TRY(rows_table_check_key(r, t->table));
 	if (t->table->schema->counters)
 		return rows_fail(r, ROWS_STATE_UNSUPPORTED, "a table of counters is only read");
+	TRY(columns_room(u, w, t->table));
 	TRY(columns_find(u, w, t->table));
 	rows_put_u32(r->out, w->write.count);
 	mark = arena_mark(r->arena);
 	TRY(gap_begin(r, w, t));
 	arena_reset(r->arena, mark);
 	for (uint32_t i = 0; i < w->write.count; i++) {
+		const struct table *was = t->table;
 		struct row_op o;
 
 		r->at = (int32_t)i;
@@ -255,7 +353,11 @@ write_rows(struct unit *u, struct writing *w)
 			return fail_unique(r, t);
 		TRY(status);
 		rows_put_u8(r->out, done);
-		arena_reset(r->arena, mark);
+		/* A table that was opened again may lie in this arena. */
+		if (t->table != was)
+			mark = arena_mark(r->arena);
+		else
+			arena_reset(r->arena, mark);
 	}
 	r->at = ROWS_NOWHERE;
 	TRY(rows_unit_settle(u));

@@ -243,6 +243,18 @@ table_schema_note(struct timed *t, enum table_first first)
 	return STATUS_TX_CONFLICT;
 }
 
+enum status
+table_leaves_begin(struct timed *t)
+{
+	struct arena *arena = arena_new(TABLE_RECORD_ARENA_BYTES);
+	enum status status = STATUS_NOMEM;
+
+	if (arena)
+		status = note_change(t->tx, t->db, TABLE_FIRST_LEAF, arena, t->err);
+	arena_free(arena);
+	return status;
+}
+
 /* ---- Values in pieces ---- */
 
 /*

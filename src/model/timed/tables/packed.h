@@ -23,10 +23,6 @@
 
 #include "model/timed/tables/stamps.h"
 
-enum {
-	TABLE_PACKED_BYTES = 16 * 1024, /* of what is packed in one row */
-};
-
 /* ---- What is packed (packed.c) ---- */
 
 struct table_packed {

@@ -17,7 +17,8 @@
 #include "model/timed/tables/tables.h"
 
 enum {
-	TABLE_PLACE_BYTES = 10000, /* of a place where a scan goes on */
+	TABLE_PLACE_BYTES = 10000,      /* of a place where a scan goes on */
+	TABLE_PACKED_BYTES = 16 * 1024, /* of what is packed in one row */
 };
 
 /*
@@ -127,6 +128,13 @@ struct table_write {
  * after any conflict. All other functions that clear rows do the same for the count.
  */
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
+
+/*
+ * In a table whose rows are whole: this transaction makes it one whose rows may have leaves, which
+ * table_write() else has another one do. What is open of the table still says that rows are whole,
+ * so the caller opens it again, without a cache, and does not use what it had.
+ */
+MUST_USE enum status table_leaves_begin(struct timed *t);
 
 /*
  * Asks for what table_write() of this INSERT has to read, so that writers of several rows wait for

@@ -7,7 +7,8 @@
  * In a table whose rows may be packed that list is followed by whether clients have done so, in one
  * more format. A format with the same members says that each row is one pair so far (whole.c). In a
  * further one, of tables that count their rows, that is followed by whether rows may be packed and
- * whether the count is still kept.
+ * whether the count is still kept; and one with the same members says of such a table that each row
+ * is one pair so far.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
@@ -29,6 +30,7 @@ enum {
 	SCHEMA_FORMAT_PACKED = 4,  /* rows may be packed; whether stamps order writes is behind */
 	SCHEMA_FORMAT_COUNTS = 5,  /* rows are counted; whether they may be packed is behind */
 	SCHEMA_FORMAT_WHOLE = 6,   /* as SCHEMA_FORMAT_PACKED, and rows are whole */
+	SCHEMA_FORMAT_COUNTS_WHOLE = 7, /* as SCHEMA_FORMAT_COUNTS, and rows are whole */
 };
 
 /* ---- Properties ---- */
@@ -140,7 +142,9 @@ pieces_put(const struct table_schema *schema, struct buf *value)
 void
 table_schema_put(const struct table_schema *schema, struct buf *value)
 {
-	uint64_t format = schema->counts       ? SCHEMA_FORMAT_COUNTS
+	bool both = schema->counts && schema->whole;
+	uint64_t format = both                 ? SCHEMA_FORMAT_COUNTS_WHOLE
+			  : schema->counts     ? SCHEMA_FORMAT_COUNTS
 			  : schema->whole      ? SCHEMA_FORMAT_WHOLE
 			  : schema->packed     ? SCHEMA_FORMAT_PACKED
 			  : schema->stamped    ? SCHEMA_FORMAT_STAMPED
@@ -173,7 +177,7 @@ table_schema_put(const struct table_schema *schema, struct buf *value)
 		pieces_put(schema, value);
 	if (format >= SCHEMA_FORMAT_PACKED)
 		tuple_put_bool(value, schema->stamped);
-	if (format == SCHEMA_FORMAT_COUNTS) {
+	if (schema->counts) {
 		tuple_put_bool(value, schema->packed);
 		tuple_put_bool(value, schema->counted);
 	}
@@ -318,13 +322,13 @@ schema_next(struct tuple_reader *r, uint64_t format, struct arena *arena, struct
 	if (!columns_are_in_order(ret))
 		return STATUS_CORRUPT;
 	ret->stamped = format == SCHEMA_FORMAT_STAMPED;
-	ret->whole = format == SCHEMA_FORMAT_WHOLE;
-	ret->packed = format == SCHEMA_FORMAT_PACKED || ret->whole;
+	ret->whole = format == SCHEMA_FORMAT_WHOLE || format == SCHEMA_FORMAT_COUNTS_WHOLE;
+	ret->packed = format == SCHEMA_FORMAT_PACKED || format == SCHEMA_FORMAT_WHOLE;
 	if (format >= SCHEMA_FORMAT_PIECES)
 		TRY(pieces_next(r, ret, columns));
 	if (format >= SCHEMA_FORMAT_PACKED)
 		TRY(tuple_next_bool(r, &ret->stamped));
-	ret->counts = format == SCHEMA_FORMAT_COUNTS;
+	ret->counts = format == SCHEMA_FORMAT_COUNTS || format == SCHEMA_FORMAT_COUNTS_WHOLE;
 	if (ret->counts) {
 		TRY(tuple_next_bool(r, &ret->packed));
 		TRY(tuple_next_bool(r, &ret->counted));
@@ -345,7 +349,7 @@ table_schema_parse(struct str value, struct arena *arena, struct table_schema *r
 	enum status status;
 	uint64_t format;
 
-	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_WHOLE, &format, err));
+	TRY(catalog_format_next(&r, "schema of a table", SCHEMA_FORMAT_COUNTS_WHOLE, &format, err));
 	status = schema_next(&r, format, arena, &schema);
 	if (status == STATUS_NOT_FOUND) /* an element is missing */
 		status = STATUS_CORRUPT;
@@ -454,7 +458,7 @@ bool
 table_schema_may_be_whole(const struct table_schema *schema)
 {
 	bool whole = schema->packed && table_schema_asks_to_pack(schema) && !schema->stamped &&
-		     !schema->counts && !schema->static_count;
+		     !schema->static_count;
 
 	for (size_t i = schema->key_count; i < schema->column_count && whole; i++)
 		whole = table_column_packs(&schema->columns[i]);

@@ -245,7 +245,7 @@ a_table_that_is_made_has_what_was_given(void **state)
 		{ .counts = true, .ttl_ms = 1 },
 		{ .counts = true, .is_static = true },
 		{ .counts = true, .is_counter = true },
-		{ .counts = true, .packs = true, .counted = true, .packed = true },
+		{ .counts = true, .packs = true, .counted = true, .packed = true, .whole = true },
 		{ .packs = true, .packed = true, .whole = true },
 		{ .packs = true, .is_static = true, .packed = true },
 		{ .packs = true, .is_map = true, .packed = true },

@@ -91,13 +91,19 @@ each_format_of_a_schema_has_its_members(void **state)
 	record_is_good(schema_parse, "5 " PACKS "( ) f f t", 0);
 	record_is_good(schema_parse, "6 " PACKS "( 3 ) f", 0);
 	record_is_good(schema_parse, "6 " PACKS "( ) f", 0);
-	record_is(schema_parse, "7 " PACKS "( ) f", STATUS_NEWER);
+	record_is_good(schema_parse, "7 " PACKS "( 3 ) f t t", 0);
+	record_is_good(schema_parse, "7 " PACKS "( ) f t f", 0);
+	record_is(schema_parse, "8 " PACKS "( ) f", STATUS_NEWER);
 	ARE_REFUSED(schema_parse, "0 " PLAIN, "-1 " PLAIN, "b:1 " PLAIN,
 		    /* members of a later format, or others in their place */
 		    "1 " PLAIN "( )", "2 " PLAIN "( 3 ) f", "3 " PLAIN "( ) f",
 		    "4 " PLAIN "( ) f f", "5 " PLAIN "( ) f f", "6 " PACKS "( ) f f",
 		    "2 " PLAIN "3", "4 " PLAIN "( ) 0", "5 " PLAIN "( ) 0 f f",
-		    "5 " PLAIN "( ) f 0 f", "5 " PLAIN "( ) f f n");
+		    "5 " PLAIN "( ) f 0 f", "5 " PLAIN "( ) f f n", "7 " PACKS "( ) f",
+		    "7 " PACKS "( ) f t", "7 " PACKS "( ) f t t t",
+		    /* rows that are whole are packed, and no stamps count */
+		    "7 " PACKS "( ) f f t", "7 " PACKS "( ) t t t", "7 " PLAIN "( ) f t t",
+		    "7 " STATICS "( ) f t t");
 }
 
 static void

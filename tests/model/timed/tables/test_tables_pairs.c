@@ -407,7 +407,7 @@ schemas_and_counts_are_drawn(void **state)
 	expect(f, NULL, make_body, (void *)(uintptr_t)&counted, NULL);
 	expect_drawn(f, "ks.t", TIMED_SPACE_TABLE,
 		     "columns: 'page' 'text' hash 1, 'day' 'int' range descending 2; properties: "
-		     "'packed' = 'true'; rows may be packed; rows are counted\n");
+		     "'packed' = 'true'; rows are whole; rows are counted\n");
 	expect_drawn(f, "ks.t", TIMED_SPACE_COUNT, "");
 	expect(f, "ks.t", told_body, NULL, NULL);
 	expect_drawn(f, "ks.t", TIMED_SPACE_COUNT, "rows -> 1\n");
