@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "door/rows/data/index.h"
 #include "door/rows/data/rows.h"
 
@@ -154,13 +156,15 @@ writes_column(const struct writing *w, const struct table_column *column)
 
 /*
  * What stays of a row that is written as a whole: each column is named, also those without a value,
- * so that nobody has to look again what there is.
+ * so that nobody has to look again what there is. Cells are in the order of the columns.
  */
 static void
 changes_keep(struct writing *w, const struct table_schema *schema, const struct table_row *row,
 	     size_t *count)
 {
-	for (size_t i = schema->key_count, at = 0; i < schema->column_count; i++) {
+	size_t at = 0;
+
+	for (size_t i = schema->key_count; i < schema->column_count; i++) {
 		const struct table_column *column = &schema->columns[i];
 		bool there = at < row->cell_count && row->cells[at].column == column;
 		struct table_change change = { .column = column->id, .kind = TABLE_CHANGE_CLEAR };
@@ -172,6 +176,7 @@ changes_keep(struct writing *w, const struct table_schema *schema, const struct 
 		if (!writes_column(w, column))
 			w->changes[(*count)++] = change;
 	}
+	assert(at == row->cell_count);
 }
 
 /* Whether the row stays one pair. */
