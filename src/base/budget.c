@@ -119,8 +119,8 @@ budget_is_waited_for(const struct budget *b)
 }
 
 /*
- * True if all parts together, with `n` bytes more, hold no more than the budget and `share`, turns
- * to read aside.
+ * True if all parts together, with `n` bytes more, hold no more than the budget and `share`. Turns
+ * to read are not counted.
  */
 static bool
 budget_exceeds_within(const struct budget *b, size_t n, size_t share)
@@ -129,7 +129,7 @@ budget_exceeds_within(const struct budget *b, size_t n, size_t share)
 	       budget_held(b) <= b->limit_bytes + budget_read_relaxed(&b->read_bytes) + share - n;
 }
 
-/* True if the budget is used up, turns to read aside. */
+/* True if the budget is used up. Turns to read are not counted. */
 static bool
 budget_is_full(const struct budget *b)
 {

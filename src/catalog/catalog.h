@@ -29,7 +29,7 @@
 enum {
 	CATALOG_NAME_BYTES = 238, /* the same limit as in CouchDB; longer names are refused */
 	CATALOG_DROP_KEYS = 5000, /* keys of a deleted database that one transaction clears */
-	CATALOG_SWEEP_PLACE_BYTES = 256, /* of a key up to which it is cleared */
+	CATALOG_SWEEP_PLACE_BYTES = 256, /* kept of the key up to which a database is cleared */
 };
 
 /* Why a database can only be read: it is, or was, relocated (move.h). Stored: never renumber. */
@@ -236,14 +236,14 @@ MUST_USE enum status catalog_db_bytes(struct kv_tx *tx, const struct catalog_db 
 
 /* ---- What deleted databases leave (drop.c) ---- */
 
-/* In a deleted database: the keys in front of it are cleared. */
+/* How far a deleted database is cleared: of its keys in front of `key` none is left. */
 struct catalog_sweep_place {
 	uint64_t number; /* of the database */
-	size_t len;      /* 0: nowhere */
+	size_t len;      /* 0: nothing is known to be cleared */
 	char key[CATALOG_SWEEP_PLACE_BYTES];
 };
 
-/* Who clears the deleted databases of a store, and where that has come to. */
+/* The clearing of a store's deleted databases, and how far the present one is cleared. */
 struct catalog_sweeping {
 	struct kv_store *store;
 	struct catalog_sweep_place place; /* zeroed at first */

@@ -201,7 +201,10 @@ open_description(struct kv_tx *tx, struct catalog_cache *cache, const struct cat
 	return STATUS_OK;
 }
 
-/* What a cache is asked with. A cache that cannot be used in this transaction becomes NULL. */
+/*
+ * Reads the metadata version, for which the cache is asked. `*cache` becomes NULL if this
+ * transaction cannot use one.
+ */
 static enum status
 cache_version(struct kv_tx *tx, struct catalog_cache **cache,
 	      uint8_t version[KV_VERSIONSTAMP_TX_BYTES])
@@ -237,7 +240,7 @@ open_unknown(struct kv_tx *tx, struct catalog_cache *cache,
 	     const uint8_t version[KV_VERSIONSTAMP_TX_BYTES], enum catalog_space space,
 	     struct str name, bool bare, struct catalog_db **ret, struct err *err)
 {
-	/* One that is bare spares a read. */
+	/* The cache may have it without its counters and what its kind keeps: these are read. */
 	struct catalog_db *known = cache ? catalog_cache_find(cache, version, space, name) : NULL;
 	enum status status;
 

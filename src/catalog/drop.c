@@ -85,7 +85,7 @@ enum drop_list {
 
 struct drop {
 	struct catalog_sweeping *sweeping;
-	struct catalog_sweep_place next; /* what becomes sweeping->place with the commit */
+	struct catalog_sweep_place next; /* what sweeping->place becomes once this is committed */
 	uint64_t now_ms;
 	size_t keys; /* cleared in one transaction */
 	bool found;  /* there was something to clear */
@@ -169,7 +169,7 @@ record_first(struct kv_tx *tx, struct drop *drop, enum drop_list list,
 
 /* ---- Where a database has been cleared to ---- */
 
-/* Empty: its beginning. */
+/* Where the next transaction begins to clear the database; empty: at its beginning. */
 static struct str
 drop_place(const struct drop *drop, uint64_t number)
 {

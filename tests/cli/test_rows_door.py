@@ -633,7 +633,7 @@ def a_store_is_sound_after_savepoints(cwd):
 def drawn(cwd, table):
     """What inspect draws of a table: its description, and its rows' pairs."""
     text = ok("inspect", f"table:{table}", cwd=cwd).stdout
-    return text, len(re.findall(r"^\S.* -> ", text, re.M))
+    return text, len(re.findall(r"^  \(.* -> ", text, re.M))
 
 
 @test
@@ -643,6 +643,7 @@ def an_update_keeps_a_row_one_pair(cwd):
         put_books(c, 3)
         text, pairs = drawn(cwd, "shop.books")
         contains(text, "rows are whole")
+        equal(pairs, 3)
         equal(c.write(UPDATE, ["title"], ([0], ["new"]), ([9], ["none"])), ["1", "0"])
         equal(c.write(UPDATE, ["price"], ([1], ["\\n"])), ["1"])
         equal(c.write(PUT, ["price"], ([2], ["7"])), ["1"])

@@ -35,11 +35,12 @@ struct cleanup {
 	size_t taken_out; /* names, by this attempt */
 	uint64_t clearing;
 	/*
-	 * Keys of that group in front of it are cleared: reads would step over what the engine
-	 * keeps of them. The last transaction looks from the beginning. Empty: nowhere.
+	 * All keys of that group in front of this one are cleared, so the next transaction begins
+	 * here: the engine keeps for a while that they were deleted, and reads are slow there. The
+	 * last transaction looks from the beginning. Empty: nothing is cleared yet.
 	 */
 	struct buf place;
-	struct buf next_place; /* with the commit */
+	struct buf next_place; /* what `place` becomes once this transaction is committed */
 	bool more;
 };
 

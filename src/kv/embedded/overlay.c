@@ -5,8 +5,8 @@
  * it. An entry tells of its own key, whatever the spans say. Without an entry, a key in a `stamped`
  * span is unreadable; else a key in a `cleared` span is absent; else the snapshot decides. So a
  * clear of a range removes the entries in it and takes the range out of `stamped`, and a stamped
- * key makes the entries in its span unreadable. A read has found
- * no key in a `passed` span. What is written there later is taken out of it, unless it is a clear.
+ * key makes the entries in its span unreadable. In a `passed` span a read has found no key. A key
+ * that is written there later is taken out of the span, unless it is cleared.
  */
 #include "kv/embedded/overlay.h"
 

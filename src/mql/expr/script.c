@@ -148,7 +148,7 @@ mql_script_call(const struct mql_script *s, struct mql *q, struct str ask, struc
 	struct mql_script_result result = { 0 };
 
 	/*
-	 * An evaluation that is done again mostly makes the same calls in the same order. But a
+	 * An evaluation that is repeated usually makes the same calls in the same order. But a
 	 * number that it draws may lead to another function this time. The known answer is then
 	 * one of a different function, and is not taken.
 	 */

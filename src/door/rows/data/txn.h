@@ -45,9 +45,9 @@ MUST_USE enum status rows_unit_table_open(struct unit *u, const struct rows_tabl
 					  struct unit_table **ret);
 
 /*
- * For a write that a row of one pair has no room for, where rows are whole: takes that flag away in
- * this transaction, and opens the table again. What others have open of it meets them when they
- * commit.
+ * In a table whose rows are one pair each, for a write that does not fit into that pair: lets this
+ * transaction say in the table's description that rows may have more pairs, and opens the table
+ * again. Other transactions that have opened it, or any database, conflict when they commit.
  */
 MUST_USE enum status rows_unit_leaves(struct unit *u, const struct rows_table *wanted,
 				      struct unit_table *t);

@@ -180,25 +180,42 @@ change_of(enum table_storage storage)
 	return TABLE_CHANGE_PUT;
 }
 
+/* The value of a noted cell, as the change that writes it again, and the times of that. */
 static enum status
-take_cell(struct taking *k, struct unit_table *t, const struct table_key *key)
+take_change(struct taking *k, struct unit_table *t, struct table_change *ret)
 {
-	struct table_change change = { .column = take_u64(k) };
-	const struct table_column *column = table_column_by_id(t->table->schema, change.column);
-	struct table_write write = {
-		.key = *key, .tells_count = true, .changes = &change, .change_count = 1
-	};
+	const struct table_column *column;
 
-	TRY(take_scalar(k, &change.element));
-	TRY(take_scalar(k, &change.value));
-	TRY(take_times(k, &t->timed, &change.expiry));
+	*ret = (struct table_change){ .column = take_u64(k) };
+	column = table_column_by_id(t->table->schema, ret->column);
+	TRY(take_scalar(k, &ret->element));
+	TRY(take_scalar(k, &ret->value));
+	TRY(take_times(k, &t->timed, &ret->expiry));
 	/* No transaction that changes the schema is under way in this one. */
 	assert(column);
-	change.kind = change_of(column->storage);
-	return table_write(&t->timed, &write);
+	ret->kind = change_of(column->storage);
+	return STATUS_OK;
 }
 
-/* Of a row of one pair, whose columns have the times of the row: it is written as one again. */
+static enum status
+take_cells(struct taking *k, struct unit_table *t, const struct table_key *key, uint32_t cells)
+{
+	for (uint32_t i = 0; i < cells; i++) {
+		struct table_change change;
+		struct table_write write = {
+			.key = *key, .tells_count = true, .changes = &change, .change_count = 1
+		};
+
+		TRY(take_change(k, t, &change));
+		TRY(table_write(&t->timed, &write));
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Where a row is one pair, its cells have the times of the row, so one write makes it that pair
+ * again.
+ */
 static enum status
 take_whole(struct taking *k, struct unit_table *t, struct table_write *write, uint32_t cells)
 {
@@ -206,13 +223,8 @@ take_whole(struct taking *k, struct unit_table *t, struct table_write *write, ui
 
 	if (!changes)
 		return STATUS_LIMIT;
-	for (uint32_t i = 0; i < cells; i++) {
-		changes[i] = (struct table_change){ .column = take_u64(k),
-						    .kind = TABLE_CHANGE_PUT };
-		TRY(take_scalar(k, &changes[i].element));
-		TRY(take_scalar(k, &changes[i].value));
-		TRY(take_times(k, &t->timed, &changes[i].expiry));
-	}
+	for (uint32_t i = 0; i < cells; i++)
+		TRY(take_change(k, t, &changes[i]));
 	write->changes = changes;
 	write->change_count = cells;
 	return table_write(&t->timed, write);
@@ -221,25 +233,22 @@ take_whole(struct taking *k, struct unit_table *t, struct table_write *write, ui
 static enum status
 undo_take_row(struct taking *k, struct unit_table *t)
 {
-	bool is_row, inserted;
+	bool inserted, is_whole;
 	struct table_key key;
 	struct table_write write;
 	uint32_t cells;
 
 	TRY(take_key(k, &key));
-	is_row = rows_in_u8(&k->in);
 	inserted = rows_in_u8(&k->in);
+	inserted &= rows_in_u8(&k->in);
+	is_whole = inserted && t->table->schema->whole;
 	TRY(table_clear_told_row(&t->timed, &key));
 	write = (struct table_write){ .key = key, .inserts = true, .tells_count = true };
 	TRY(take_times(k, &t->timed, &write.expiry));
-	if (is_row && inserted && !t->table->schema->whole)
+	if (inserted && !is_whole)
 		TRY(table_write(&t->timed, &write));
 	cells = rows_in_u32(&k->in);
-	if (is_row && inserted && t->table->schema->whole)
-		TRY(take_whole(k, t, &write, cells));
-	else
-		for (uint32_t i = 0; i < cells; i++)
-			TRY(take_cell(k, t, &key));
+	TRY(is_whole ? take_whole(k, t, &write, cells) : take_cells(k, t, &key, cells));
 	t->added -= (int8_t)rows_in_u8(&k->in);
 	assert(!k->in.bad);
 	return STATUS_OK;

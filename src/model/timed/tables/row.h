@@ -130,9 +130,10 @@ struct table_write {
 MUST_USE enum status table_write(struct timed *t, const struct table_write *write);
 
 /*
- * In a table whose rows are whole: this transaction makes it one whose rows may have leaves, which
- * table_write() else has another one do. What is open of the table still says that rows are whole,
- * so the caller opens it again, without a cache, and does not use what it had.
+ * In a table whose rows are whole: writes into its description, in this transaction, that rows may
+ * have leaves. Without this call table_write() does so in a transaction of its own before the first
+ * leaf, and fails with STATUS_TX_CONFLICT. `t` still says that rows are whole. So the caller opens
+ * the table again, without a cache, and uses `t` no more.
  */
 MUST_USE enum status table_leaves_begin(struct timed *t);
 

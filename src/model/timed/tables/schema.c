@@ -7,8 +7,8 @@
  * In a table whose rows may be packed that list is followed by whether clients have done so, in one
  * more format. A format with the same members says that each row is one pair so far (whole.c). In a
  * further one, of tables that count their rows, that is followed by whether rows may be packed and
- * whether the count is still kept; and one with the same members says of such a table that each row
- * is one pair so far.
+ * whether the count is still kept. The last format has the same members, and says that the table
+ * counts its rows and that each of them is one pair so far.
  *
  *     column = (id, kind, storage, descending, name, type)
  *
