@@ -24,6 +24,7 @@ enum {
 	ENTITY_BYTES = 1, /* of a key of the module's tests: the entity, and a number */
 	NUMBERS = 60,
 	VERSIONS = 4000,
+	TOOK_NS = 1000, /* a search */
 };
 
 /* ---- Alone ---- */
@@ -98,7 +99,7 @@ reading_keep(const struct history *h, const struct reading *r)
 	struct str begin = key_of(begin_room, r->entity, r->from);
 
 	gaps_keep(h->gaps, begin, key_of(end_room, r->entity, r->to), ENTITY_BYTES, r->reverse,
-		  r->version);
+		  r->version, TOOK_NS);
 }
 
 static void
@@ -169,7 +170,7 @@ gaps_that_are_told(uint64_t version)
 	struct gaps *g = gaps_new();
 
 	assert_non_null(g);
-	gaps_keep(g, STR("x"), STR("y"), 1, false, version);
+	gaps_keep(g, STR("x"), STR("y"), 1, false, version, TOOK_NS);
 	assert_true(gaps_begin(g, version + 1));
 	return g;
 }
@@ -184,15 +185,15 @@ a_reader_leaves_a_gap_only_if_all_later_writes_are_told_of(void **state)
 	assert_non_null(g);
 	assert_false(gaps_begin(g, 6));
 	/* A batch may be under way that nobody is told of. */
-	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5);
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5, TOOK_NS);
 	assert_false(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
 	assert_true(gaps_begin(g, 7));
-	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5);
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 5, TOOK_NS);
 	assert_false(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
-	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 6);
+	gaps_keep(g, STR("aa"), STR("ac"), 1, false, 6, TOOK_NS);
 	assert_true(gaps_find(g, STR("aa"), STR("ac"), 1, false, 7, &gap));
 	assert_true(gaps_begin(g, 8));
-	gaps_keep(g, STR("ba"), STR("bc"), 1, false, 6);
+	gaps_keep(g, STR("ba"), STR("bc"), 1, false, 6, TOOK_NS);
 	assert_true(gaps_find(g, STR("ba"), STR("bc"), 1, false, 8, &gap));
 	gaps_free(g);
 }
@@ -207,20 +208,20 @@ keys_that_are_too_long_are_not_kept(void **state)
 
 	(void)state;
 	memset(longest, 'a', sizeof(longest));
-	gaps_keep(g, STR("a"), str_of(longest, sizeof(longest)), 1, false, 5);
+	gaps_keep(g, STR("a"), str_of(longest, sizeof(longest)), 1, false, 5, TOOK_NS);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, false, 5, &gap));
-	gaps_keep(g, STR("a"), key, 1, false, 5);
+	gaps_keep(g, STR("a"), key, 1, false, 5, TOOK_NS);
 	assert_true(gaps_find(g, STR("a"), STR("b"), 1, false, 5, &gap));
 	assert_true(str_eq(gap.end, key));
 	/* What would lie behind a key of that length has no room. */
-	gaps_keep(g, STR("a"), STR("b"), 1, true, 5);
+	gaps_keep(g, STR("a"), STR("b"), 1, true, 5, TOOK_NS);
 	gaps_write(g, gaps_slot(key, 1), key, 6);
 	assert_false(gaps_find(g, STR("a"), STR("b"), 1, true, 6, &gap));
 	/* One that is written in a gap, and would be its end, leaves those beside it alone. */
 	memset(very_long, 'a', sizeof(very_long));
-	gaps_keep(g, STR("ac"), STR("ad"), 1, false, 6);
-	gaps_keep(g, STR("ae"), STR("af"), 1, false, 6);
-	gaps_keep(g, STR("a"), STR("ab"), 1, false, 6);
+	gaps_keep(g, STR("ac"), STR("ad"), 1, false, 6, TOOK_NS);
+	gaps_keep(g, STR("ae"), STR("af"), 1, false, 6, TOOK_NS);
+	gaps_keep(g, STR("a"), STR("ab"), 1, false, 6, TOOK_NS);
 	gaps_write(g, gaps_slot(key, 1), str_of(very_long, sizeof(very_long)), 7);
 	assert_false(gaps_find(g, STR("a"), STR("ab"), 1, false, 7, &gap));
 	assert_true(gaps_find(g, STR("ae"), STR("af"), 1, false, 7, &gap));
@@ -274,7 +275,7 @@ keep_few(struct gaps *g, struct few range, bool reverse, uint64_t version)
 	char begin[3], end[3];
 
 	gaps_keep(g, key_of(begin, 0, range.from), key_of(end, 0, range.to), ENTITY_BYTES, reverse,
-		  version);
+		  version, TOOK_NS);
 }
 
 /* The part of the range that the gap has. */
@@ -406,42 +407,106 @@ a_key_that_is_written_ends_the_gap(void **state)
 		}
 }
 
-/* All places are taken: one more takes that of the one that begins most like it. */
+/* Keeps a gap of its own for each number, which took so long. */
 static void
-a_gap_takes_the_place_of_the_one_most_like_it(void **state)
+keep_alone(struct gaps *g, unsigned number, bool reverse, uint64_t took_ns)
 {
-	(void)state;
-	for (unsigned like = 0; like < GAPS_EACH; like++)
-		for (int reverse = 0; reverse <= 1; reverse++) {
-			struct gaps *g = gaps_that_are_told(VERSION);
-			char begin[] = "e.1", end[] = "e.2";
-			struct gaps_found gap;
+	char begin[8], end[8];
 
-			for (unsigned i = 0; i < GAPS_EACH; i++) {
-				begin[1] = end[1] = (char)('a' + i);
-				gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, reverse, VERSION);
-			}
-			begin[1] = end[1] = (char)('a' + like);
-			begin[2] = '5';
-			end[2] = '6';
-			gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, reverse, VERSION);
-			assert_true(gaps_find(g, str_of(begin, 3), str_of(end, 3), 1, reverse,
-					      VERSION, &gap));
-			begin[2] = '1';
-			end[2] = '2';
-			for (unsigned i = 0; i < GAPS_EACH; i++) {
-				begin[1] = end[1] = (char)('a' + i);
-				assert_int_equal(gaps_find(g, str_of(begin, 3), str_of(end, 3), 1,
-							   reverse, VERSION, &gap),
-						 i != like);
-			}
-			gaps_free(g);
-		}
+	(void)snprintf(begin, sizeof(begin), "e%03u.1", number);
+	(void)snprintf(end, sizeof(end), "e%03u.2", number);
+	gaps_keep(g, str_from_cstr(begin), str_from_cstr(end), 1, reverse, VERSION, took_ns);
 }
 
-/* Those that begin like none of them take one place after the other. */
+static bool
+is_kept(struct gaps *g, unsigned number, bool reverse)
+{
+	char begin[8], end[8];
+	struct gaps_found gap;
+
+	(void)snprintf(begin, sizeof(begin), "e%03u.1", number);
+	(void)snprintf(end, sizeof(end), "e%03u.2", number);
+	return gaps_find(g, str_from_cstr(begin), str_from_cstr(end), 1, reverse, VERSION, &gap);
+}
+
+/* All places are taken: short searches take each other's, and that of a long one only at last. */
 static void
-gaps_that_are_like_none_take_turns(void **state)
+a_gap_that_took_long_outlasts_others(void **state)
+{
+	const unsigned turns = 100 * (GAPS_EACH - 1); /* until it is worth nothing, unless used */
+
+	(void)state;
+	for (int reverse = 0; reverse <= 1; reverse++) {
+		struct gaps *g = gaps_that_are_told(VERSION);
+
+		keep_alone(g, 0, reverse, 100 * TOOK_NS);
+		for (unsigned i = 1; i < turns; i++) {
+			keep_alone(g, i, reverse, TOOK_NS);
+			assert_true(is_kept(g, i, reverse));
+		}
+		/* Being used makes it worth what it was. */
+		assert_true(is_kept(g, 0, reverse));
+		for (unsigned i = 1; i < turns; i++)
+			keep_alone(g, i, reverse, TOOK_NS);
+		assert_true(is_kept(g, 0, reverse));
+		for (unsigned i = 1; i < turns + GAPS_EACH; i++)
+			keep_alone(g, i, reverse, TOOK_NS);
+		assert_false(is_kept(g, 0, reverse));
+		gaps_free(g);
+	}
+}
+
+/* True if one that took less finds a place though it is kept so often only. */
+static bool
+finds_a_place(struct gaps *g, bool reverse, unsigned times, bool others_are_used)
+{
+	for (unsigned i = 0; i < times; i++) {
+		keep_alone(g, 0, reverse, 3 * TOOK_NS);
+		for (unsigned k = 1; others_are_used && k <= GAPS_EACH; k++)
+			assert_true(is_kept(g, k, reverse));
+	}
+	return is_kept(g, 0, reverse);
+}
+
+static void
+a_gap_finds_a_place_when_the_others_are_not_used(void **state)
+{
+	(void)state;
+	for (int reverse = 0; reverse <= 1; reverse++) {
+		struct gaps *g = gaps_that_are_told(VERSION);
+
+		for (unsigned i = 1; i <= GAPS_EACH; i++)
+			keep_alone(g, i, reverse, 10 * TOOK_NS);
+		assert_false(finds_a_place(g, reverse, 20, true));
+		assert_false(finds_a_place(g, reverse, 3, false));
+		assert_true(finds_a_place(g, reverse, 1, false));
+		gaps_free(g);
+	}
+}
+
+/* A gap that grows is worth all searches that it was made of. */
+static void
+a_gap_is_worth_all_searches_in_it(void **state)
+{
+	struct gaps *g = gaps_that_are_told(VERSION);
+	struct gaps_found gap;
+
+	(void)state;
+	gaps_keep(g, STR("e"), STR("e1"), 1, false, VERSION, 5 * TOOK_NS);
+	gaps_keep(g, STR("e0"), STR("e2"), 1, false, VERSION, 5 * TOOK_NS);
+	for (unsigned i = 1; i <= GAPS_EACH - 1; i++)
+		keep_alone(g, 300 + i, false, 20 * TOOK_NS);
+	keep_alone(g, 400, false, 9 * TOOK_NS);
+	assert_false(is_kept(g, 400, false));
+	keep_alone(g, 400, false, TOOK_NS);
+	assert_true(is_kept(g, 400, false));
+	assert_false(gaps_find(g, STR("e"), STR("e2"), 1, false, VERSION, &gap));
+	gaps_free(g);
+}
+
+/* Those that took equally long take one place after the other. */
+static void
+gaps_that_took_equally_long_take_turns(void **state)
 {
 	struct gaps *g = gaps_that_are_told(VERSION);
 	struct gaps_found gap;
@@ -451,7 +516,7 @@ gaps_that_are_like_none_take_turns(void **state)
 		char begin[] = "e.1", end[] = "e.2";
 
 		begin[1] = end[1] = (char)('a' + i);
-		gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, false, VERSION);
+		gaps_keep(g, str_of(begin, 3), str_of(end, 3), 1, false, VERSION, TOOK_NS);
 		/* The places begin to be taken at the second one. */
 		if (i == GAPS_EACH) {
 			assert_true(gaps_find(g, STR("ea1"), STR("ea2"), 1, false, VERSION, &gap));
@@ -521,7 +586,7 @@ entities_of_a_slot_take_the_places_of_others(void **state)
 			begin[1] = end[1] = (char)b;
 			if (gaps_slot(str_of(begin, 3), 2) != slot)
 				continue;
-			gaps_keep(g, str_of(begin, 3), str_of(end, 3), 2, false, VERSION);
+			gaps_keep(g, str_of(begin, 3), str_of(end, 3), 2, false, VERSION, TOOK_NS);
 			assert_true(gaps_find(g, str_of(begin, 3), str_of(end, 3), 2, false,
 					      VERSION, &gap));
 			kept++;
@@ -546,7 +611,7 @@ keys_of_gaps_have_so_many_bytes_at_most(void **state)
 			struct gaps *g = gaps_that_are_told(VERSION);
 			const struct str from = str_of(begin, b), to = str_of(end, e);
 
-			gaps_keep(g, from, to, 1, false, VERSION);
+			gaps_keep(g, from, to, 1, false, VERSION, TOOK_NS);
 			assert_int_equal(gaps_find(g, from, to, 1, false, VERSION, &gap),
 					 b <= GAPS_KEY_BYTES && e <= GAPS_KEY_BYTES);
 			gaps_free(g);
@@ -600,7 +665,7 @@ a_key_that_is_written_while_a_gap_is_kept_is_in_none(void **state)
 	end[1] = 'c';
 	assert_int_equal(mprotect(meeting.page, page_bytes, PROT_NONE), 0);
 	assert_int_equal(sigaction(SIGSEGV, &handled, &before), 0);
-	gaps_keep(meeting.gaps, STR("aa"), str_of(end, GAPS_KEY_BYTES), 1, false, 5);
+	gaps_keep(meeting.gaps, STR("aa"), str_of(end, GAPS_KEY_BYTES), 1, false, 5, TOOK_NS);
 	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
 	assert_int_equal(meeting.faults, 1);
 	assert_false(gaps_find(meeting.gaps, STR("aa"), STR("ac"), 1, false, 6, &gap));
@@ -923,8 +988,10 @@ main(void)
 		cmocka_unit_test(a_gap_is_found_by_each_range_that_it_touches),
 		cmocka_unit_test(a_gap_is_joined_to_one_that_its_read_began_in),
 		cmocka_unit_test(a_key_that_is_written_ends_the_gap),
-		cmocka_unit_test(a_gap_takes_the_place_of_the_one_most_like_it),
-		cmocka_unit_test(gaps_that_are_like_none_take_turns),
+		cmocka_unit_test(a_gap_that_took_long_outlasts_others),
+		cmocka_unit_test(a_gap_finds_a_place_when_the_others_are_not_used),
+		cmocka_unit_test(a_gap_is_worth_all_searches_in_it),
+		cmocka_unit_test(gaps_that_took_equally_long_take_turns),
 		cmocka_unit_test(the_gap_that_a_range_begins_in_is_found_first),
 		cmocka_unit_test(a_reader_from_before_the_forgetting_leaves_nothing),
 		cmocka_unit_test(entities_of_a_slot_take_the_places_of_others),

@@ -12,7 +12,9 @@ enum {
 };
 
 struct gap {
-	uint64_t from; /* the version; 0: there is no gap */
+	uint64_t from;     /* the version; 0: there is no gap */
+	uint64_t took_ns;  /* all searches that it was made of */
+	uint64_t worth_ns; /* what is left of that, while others want its place */
 	size_t begin_len;
 	size_t end_len;
 	char begin[GAPS_KEY_BYTES + 1];
@@ -22,7 +24,7 @@ struct gap {
 /* For reads from the left, or from the right. */
 struct side {
 	struct gap gaps[GAPS_EACH];
-	unsigned next; /* where the search for one begins whose place a new one takes */
+	unsigned next; /* where the search for one begins that is worth nothing */
 };
 
 /* The lock guards all of it. */
@@ -119,13 +121,13 @@ gap_touches(const struct gap *gap, struct str begin, struct str end)
  * A gap that a read of [begin, end) at the version can use: one that the read begins in, or else
  * one further on.
  */
-static const struct gap *
-side_find(const struct side *side, struct str begin, struct str end, bool reverse, uint64_t version)
+static struct gap *
+side_find(struct side *side, struct str begin, struct str end, bool reverse, uint64_t version)
 {
-	const struct gap *found = NULL;
+	struct gap *found = NULL;
 
 	for (size_t i = 0; i < GAPS_EACH; i++) {
-		const struct gap *gap = &side->gaps[i];
+		struct gap *gap = &side->gaps[i];
 
 		if (gap->from > version || !gap_touches(gap, begin, end))
 			continue;
@@ -147,7 +149,7 @@ bool
 gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
 	  uint64_t version, struct gaps_found *ret)
 {
-	const struct gap *gap;
+	struct gap *gap;
 	struct slot *s;
 	size_t i;
 
@@ -161,6 +163,7 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 	pthread_mutex_lock(&s->lock);
 	gap = side_find(&s->sides[reverse], begin, end, reverse, version);
 	if (gap) {
+		gap->worth_ns = gap->took_ns;
 		ret->begin = copy_key(gap_begin(gap), ret->begin_room);
 		ret->end = copy_key(gap_end(gap), ret->end_room);
 	}
@@ -175,44 +178,33 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 	return true;
 }
 
-/* How many bytes two keys have in common at their beginning. */
-static size_t
-keys_share(struct str a, struct str b)
-{
-	size_t n = 0;
-
-	while (n < a.len && n < b.len && a.ptr[n] == b.ptr[n])
-		n++;
-	return n;
-}
-
 /*
- * The gap whose place one that begins there takes, as all places are taken: the one whose beginning
- * is most alike. So searches among the blocks of a list, each of which begins elsewhere, take each
- * other's places, and not that of the gap at the list's end.
+ * The gap whose place one takes that is worth so much, as all places are taken; NULL: none. Where
+ * several are worth nothing, they take turns.
  */
 static struct gap *
-side_replace(struct side *side, struct str begin)
+side_replace(struct side *side, uint64_t took_ns)
 {
 	struct gap *found = NULL;
-	size_t most = 0;
+	uint64_t loss_ns = took_ns;
 
+	for (size_t i = 0; i < GAPS_EACH; i++)
+		if (side->gaps[i].worth_ns < loss_ns)
+			loss_ns = side->gaps[i].worth_ns;
 	side->next++;
 	for (unsigned i = 0; i < GAPS_EACH; i++) {
 		struct gap *gap = &side->gaps[(side->next + i) % GAPS_EACH];
-		size_t shared = keys_share(gap_begin(gap), begin);
 
-		if (found && shared <= most)
-			continue;
-		found = gap;
-		most = shared;
+		gap->worth_ns -= loss_ns;
+		if (!found && !gap->worth_ns)
+			found = gap;
 	}
 	return found;
 }
 
-/* The gap that touches [begin, end), or the one whose place that takes. */
+/* The gap that touches [begin, end), or a place for that; NULL: there is none. */
 static struct gap *
-side_place(struct side *side, struct str begin, struct str end)
+side_place(struct side *side, struct str begin, struct str end, uint64_t took_ns)
 {
 	for (size_t i = 0; i < GAPS_EACH; i++)
 		if (gap_touches(&side->gaps[i], begin, end))
@@ -220,19 +212,23 @@ side_place(struct side *side, struct str begin, struct str end)
 	for (size_t i = 0; i < GAPS_EACH; i++)
 		if (!side->gaps[i].from)
 			return &side->gaps[i];
-	return side_replace(side, begin);
+	return side_replace(side, took_ns);
 }
 
 /* Joins [begin, end) to a gap that a read of it began in, or puts it in that one's place. */
 static void
-gap_keep(struct gap *gap, struct str begin, struct str end, bool reverse, uint64_t version)
+gap_keep(struct gap *gap, struct str begin, struct str end, bool reverse, uint64_t version,
+	 uint64_t took_ns)
 {
 	if (!gap_meets(gap, begin, end, reverse)) {
 		gap->from = version;
+		gap->took_ns = gap->worth_ns = took_ns;
 		gap_set_begin(gap, begin);
 		gap_set_end(gap, end);
 		return;
 	}
+	gap->took_ns += took_ns;
+	gap->worth_ns = gap->took_ns;
 	if (gap->from < version)
 		gap->from = version;
 	if (str_cmp(begin, gap_begin(gap)) < 0)
@@ -252,7 +248,7 @@ slot_has_gap(const struct slot *s)
 
 void
 gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
-	  uint64_t version)
+	  uint64_t version, uint64_t took_ns)
 {
 	size_t i = gaps_slot(begin, entity_len);
 	struct slot *s = &g->slots[i];
@@ -266,11 +262,12 @@ gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (atomic_load(&g->written[i]) <= version && s->floor <= version) {
-		struct gap *gap = side_place(&s->sides[reverse], begin, end);
+		struct gap *gap = side_place(&s->sides[reverse], begin, end, took_ns);
 
-		gap_keep(gap, begin, end, reverse, version);
+		if (gap)
+			gap_keep(gap, begin, end, reverse, version, took_ns);
 		atomic_store(&g->any[i], true);
-		if (atomic_load(&g->written[i]) > version)
+		if (gap && atomic_load(&g->written[i]) > version)
 			gap->from = 0;
 		atomic_store(&g->any[i], slot_has_gap(s));
 	}

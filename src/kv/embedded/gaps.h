@@ -25,8 +25,14 @@
  *
  * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
  * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
- * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one; if it touches
- * none, it replaces the one whose beginning is most like its own.
+ * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one.
+ *
+ * If it touches none and all places are taken, what the searches took decides. A gap is worth the
+ * time that all searches took which it was made of, since without it the next one takes as long
+ * again. A gap that has just been made or used is worth all of it. Each one more for which there is
+ * no place takes so much from all as it is worth itself, and the place of one that is worth nothing
+ * any more; if none is, it is not kept. So a short search does not cost the gap behind which a
+ * queue begins, and what nobody uses any more makes room after a while.
  *
  * A read need not begin in the gap that helps it. Whoever pushes to a list asks for the last block
  * before the new element, so the range ends further to the right each time, behind the gap. Such a
@@ -74,11 +80,12 @@ bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_l
 	       uint64_t version, struct gaps_found *ret);
 
 /*
- * A reader at `version` has found that [begin, end), of one entity, is empty. The first such reader
- * leaves nothing but that writers have to tell of their keys from now on.
+ * A reader at `version` has found that [begin, end), of one entity, is empty, which took it
+ * `took_ns`. The first such reader leaves nothing but that writers have to tell of their keys from
+ * now on.
  */
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
-	       uint64_t version);
+	       uint64_t version, uint64_t took_ns);
 
 /* A batch begins. False: nobody has to be told of its keys. */
 bool gaps_begin(struct gaps *g, uint64_t version);

@@ -480,7 +480,7 @@ range_narrow(struct range_job *job)
 
 /* The iterator is at the first pair of the snapshot: what is in front of it is empty. */
 static void
-range_keep_gap(const struct range_job *job)
+range_keep_gap(const struct range_job *job, uint64_t took_ns)
 {
 	bool reverse = job->options->reverse;
 	struct str begin = job->begin, end = job->end, key;
@@ -497,7 +497,7 @@ range_keep_gap(const struct range_job *job)
 			end = key;
 	}
 	gaps_keep(job->tx->store->gaps, begin, end, job->entity_len, reverse,
-		  job->tx->snapshot->version);
+		  job->tx->snapshot->version, took_ns);
 }
 
 static void
@@ -559,18 +559,19 @@ range_seek_around(struct range_job *job)
 static void
 range_seek(struct range_job *job)
 {
-	uint64_t began_ns = job->entity_len ? clock_mono_ns() : 0;
+	uint64_t began_ns = job->entity_len ? clock_mono_ns() : 0, took_ns;
 	char *error = NULL;
 
 	if (job->has_gap)
 		range_seek_around(job);
 	else
 		range_seek_end(job);
-	if (!job->entity_len || clock_mono_ns() - began_ns < job->tx->store->search_ns)
+	took_ns = job->entity_len ? clock_mono_ns() - began_ns : 0;
+	if (!job->entity_len || took_ns < job->tx->store->search_ns)
 		return;
 	rocksdb_iter_get_error(job->it, &error);
 	if (!error)
-		range_keep_gap(job);
+		range_keep_gap(job, took_ns);
 	rocksdb_free(error);
 }
 
