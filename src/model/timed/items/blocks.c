@@ -428,28 +428,42 @@ timed_blocks_grow(struct timed_item *item, struct str order, struct str behind, 
 	return STATUS_OK;
 }
 
+/* The first entry's order if a block of the level begins there, else that of the first block. */
+static enum status
+block_at(struct timed_item *item, unsigned level, struct str order, struct str *ret)
+{
+	struct str key, value;
+
+	TRY(timed_block_key(item, level, order, &key));
+	TRY(timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value));
+	*ret = value.ptr ? order : STR("");
+	return STATUS_OK;
+}
+
 /*
  * Where the blocks of all levels begin that the first entry is in: at the entry itself, or they are
  * the first blocks, since an entry that goes takes the block with it that began there. So nobody
- * has to step over the blocks that have gone, of which a queue leaves many.
+ * has to step over the blocks that have gone, of which a queue leaves many. What begins no block of
+ * a level begins none of a higher one, so mostly level 1 alone is asked.
  */
 static enum status
 blocks_find_first(struct timed_item *item, struct str order, struct block *blocks)
 {
-	struct str key, value;
 	enum status status;
+	bool begins = true; /* a block of the level below */
 
 	for (unsigned l = 1; l <= item->height; l++) {
-		if (timed_known_find(item, l, order, &blocks[l].order))
-			continue;
-		status = timed_map_find(item, l, order, &blocks[l].order);
-		if (status == STATUS_NOT_FOUND) {
-			TRY(timed_block_key(item, l, order, &key));
-			status = timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value);
-			blocks[l].order = status == STATUS_OK && value.ptr ? order : STR("");
+		if (!timed_known_find(item, l, order, &blocks[l].order)) {
+			status = begins ? timed_map_find(item, l, order, &blocks[l].order)
+					: STATUS_OK;
+			if (!begins)
+				blocks[l].order = STR("");
+			if (status == STATUS_NOT_FOUND)
+				status = block_at(item, l, order, &blocks[l].order);
+			TRY(status);
+			TRY(block_keep(item, l, blocks[l].order, order));
 		}
-		TRY(status);
-		TRY(block_keep(item, l, blocks[l].order, order));
+		begins = str_eq(blocks[l].order, order);
 	}
 	return STATUS_OK;
 }
@@ -496,7 +510,7 @@ block_join(struct timed_item *item, unsigned level, struct block *block, bool fi
 	TRY(timed_block_key(item, level, block->order, &key));
 	TRY(timed_data_clear(item->t, key));
 	TRY(block_keep(item, level, former.order, block->order));
-	timed_known_forget(item, level);
+	timed_known_join(item, level, former.order, block->order);
 	return block_add(item, level, former.order, (int64_t)block->entries - 1);
 }
 

@@ -166,8 +166,18 @@ timed_known_divide(struct timed_item *item, unsigned level, struct str order)
 }
 
 void
-timed_known_forget(struct timed_item *item, unsigned level)
+timed_known_join(struct timed_item *item, unsigned level, struct str former, struct str order)
 {
-	if (item->known)
-		item->known->levels[level].count = 0;
+	struct span *into, *gone = span_at(item, level, order);
+	struct level *l;
+
+	if (!gone)
+		return;
+	l = &item->known->levels[level];
+	into = span_at(item, level, former);
+	if (into && str_cmp(order, into->to) <= 0 && str_cmp(into->to, gone->to) < 0)
+		into->to = gone->to;
+	l->count--;
+	memmove(gone, gone + 1, (size_t)(&l->spans[l->count] - gone) * sizeof(*gone));
+	l->last = 0;
 }

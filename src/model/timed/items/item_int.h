@@ -421,8 +421,11 @@ void timed_known_set_count(struct timed_item *item, unsigned level, struct str f
  */
 struct str *timed_known_change(struct timed_item *item, unsigned level, struct str from,
 			       int64_t change);
-/* Forgets what is known of a level, because a block of it is removed. */
-void timed_known_forget(struct timed_item *item, unsigned level);
+/*
+ * The block of the level that began at the order is now part of the one before it, which begins at
+ * `former` and which the caller has had timed_known_add() remember up to the order.
+ */
+void timed_known_join(struct timed_item *item, unsigned level, struct str former, struct str order);
 
 /* ---- What a process knows of blocks of sorted sets (blocks_map.c) ---- */
 
