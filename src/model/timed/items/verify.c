@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "model/timed/check.h"
+#include "model/timed/items/blocks_check.h"
 #include "model/timed/items/item_int.h"
 #include "model/timed/items/json_int.h"
 #include "model/timed/items/pack.h"
@@ -52,9 +53,10 @@ struct body_seen {
 	struct group_seen group; /* the one that is gone through */
 	bool has_tree;           /* it has a document in leaves, or a part of one */
 	struct json_check *json; /* of all bodies, one after the other */
-	bool asked;              /* `gone` is known */
-	bool gone;               /* deleted: the sweep clears it, in slices */
-	enum status failed;      /* of the look at whether it is gone */
+	struct blocks_check blocks_check;
+	bool asked;         /* `gone` is known */
+	bool gone;          /* deleted: the sweep clears it, in slices */
+	enum status failed; /* of the look at whether it is gone */
 };
 
 /*
@@ -185,6 +187,39 @@ group_finish(struct catalog_verify *v, struct body_seen *b)
 			   "consumers");
 }
 
+/* A level's blocks were gone through. */
+static enum status
+body_finish_level(struct catalog_verify *v, struct body_seen *b)
+{
+	struct blocks_check *c = &b->blocks_check;
+	unsigned level = c->level;
+
+	if (!level)
+		return STATUS_OK;
+	TRY(blocks_check_end(v, c));
+	if (c->wrong)
+		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
+			   "a block of level %u counts %llu entries and has %llu", level,
+			   (unsigned long long)c->wrong_counts, (unsigned long long)c->wrong_has);
+	return STATUS_OK;
+}
+
+/* The key behind the part; the number was looked at before. */
+static enum status
+body_take_block(struct catalog_verify *v, struct body_seen *b, struct tuple_reader r,
+		struct str value)
+{
+	uint64_t level, counts;
+
+	if (tuple_next_u64(&r, &level) != STATUS_OK || !number_parse(value, &counts))
+		return STATUS_OK;
+	if (b->blocks_check.level != level)
+		TRY(body_finish_level(v, b));
+	b->blocks_check.is_list = !b->members;
+	return blocks_check_take(v, &b->blocks_check, buf_str(&b->key), (unsigned)level, r.rest,
+				 counts);
+}
+
 static enum status
 body_finish(struct catalog_verify *v, struct body_seen *b)
 {
@@ -192,6 +227,7 @@ body_finish(struct catalog_verify *v, struct body_seen *b)
 
 	if (!b->key.len)
 		return STATUS_OK;
+	TRY(body_finish_level(v, b));
 	group_finish(v, b);
 	if (b->groups != b->groups_counted || b->groups_sum != b->owned_sum)
 		body_found(v, b, FINDING_COUNT, buf_str(&b->key),
@@ -488,6 +524,8 @@ body_take(struct catalog_verify *v, struct body_seen *b, const struct kv_pair *p
 			fine = true;
 		} else {
 			fine = body_take_part(b, tuple_reader(rest), pair->value);
+			if (fine && part == TIMED_PART_BLOCKS)
+				TRY(body_take_block(v, b, r, pair->value));
 		}
 		if (!fine)
 			body_found(v, b, FINDING_BODY, pair->key, "this cannot be in a body");
@@ -538,6 +576,7 @@ verify_bodies(struct catalog_verify *v, struct catalog_verify_range *range, stru
 	if (status == STATUS_OK)
 		status = body_finish(v, &check.seen);
 	buf_release(&check.seen.key);
+	blocks_check_release(&check.seen.blocks_check);
 	json_check_release(&json);
 	return status;
 }

@@ -870,17 +870,22 @@ static const struct probe_op of_strays[] = {
 
 static const struct probe_op checks[] = {
 	{ "verify", probe_verify,
-	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/~O~O~ 3: ~/~O 4: ~/O 5: ~/~O~O 6-12: ~O~/~O~O~O "
-	  "13: ~/~O~ 14-17: ~/~O~O 18: ~/~O~ 19-20: ~/~O~O 21: ~/~O~ 22-23: O/ 24-29: O/O "
-	  "30-36: ~/~ 37: ~O/~O~O~O 38: ~O/~O~O 39: ~/~O~O~O~O~ 40: ~O/~O~O~O 41: ~/~ 42: ~/O "
-	  "43: ~O/O 44-45: O/ 46: ~/~ 47: ~/O 48-49: ~/~O~ 50: ~/~ 51: ~/O 52: O/O 53: ~/O 54: "
-	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 55-56: "
+	  "ok, conflicts 0 0+0; 1: ~/~O 2: ~/~O~O~ 3: ~/~O 4: ~/O 5: ~/~O~O 6-12: "
+	  "~O~/~O~O~O 13: ~/~O~ 14-17: ~/~O~O 18: ~/~O~ 19-20: ~/~O~O 21: ~/~O~ 22-23: O/ "
+	  "24-29: O/O 30-36: ~/~ 37: ~O/~O~O~O 38: ~O/~O~O 39: ~/~O~O~O~O~ 40: ~O/~O~O~O "
+	  "41: ~/~ 42: ~/O 43: ~O/O 44-45: O/ 46: ~/~ 47: ~/O 48-49: ~/~O~ 50: ~/~ 51: ~/O "
+	  "52: O/O 53: ~/O 54: ~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 55-56: "
 	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 57: "
 	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 58: "
 	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 59: "
-	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 60-63: ~/~ 64: ~/O 65-214: ~O/~O~O 215-364: "
-	  "~/O 365-375: ~/~ 376-377: ~/O 378-417: ~O/~O~O 418: ~/~ 419-420: ~/O 421-424: O/ "
-	  "425: ~O/O 426-427: ~/O 428-429: O/O" },
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 60-63: ~/~ 64: ~/O 65-214: ~O/~O~O "
+	  "215-364: ~/O 365-375: ~/~ 376-377: ~/O 378-417: ~O/~O~O 418: ~/~ 419-420: ~/O "
+	  "421: ~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 422-423: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 424: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 425: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 426: "
+	  "~/~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O~O 427-576: O/O 577-580: O/ 581: ~O/O "
+	  "582-583: ~/O 584-585: O/O" },
 };
 
 /* ---- Members in the header ---- */

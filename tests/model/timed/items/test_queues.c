@@ -2,18 +2,22 @@
  * Lists and sorted sets as queues: what pops read, and that they step over nothing that is gone.
  * What draws, pages and parts of values read.
  */
+#include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <rocksdb/c.h>
 
 #include "items_model.h"
+#include "model/timed/items/item_int.h"
 #include "store.h"
+#include "verified.h"
 
 enum {
 	QUEUE_ELEMENTS = 10,
@@ -22,6 +26,8 @@ enum {
 	QUEUE_TURNS_CLUSTER = 1, /* what is counted is the embedded engine's alone */
 	QUEUE_STEPS = 80,        /* in each round, at most */
 	COUNT_ALL = 2,           /* rocksdb/perf_level.h */
+	LONG_ELEMENTS = 6000,    /* some of which begin blocks of level 2 */
+	LONG_STEP = 150,
 };
 
 static unsigned queue_runs; /* of these two, those that were tried again included */
@@ -492,6 +498,102 @@ a_part_of_a_value_reads_the_chunks_that_it_lies_in(void **state)
 		assert_int_equal(f->cost.keys_read, read + 1);
 }
 
+/* Some of the elements of a list with blocks of several levels, one by one in one transaction. */
+struct long_step {
+	bool left;
+	unsigned from;
+	unsigned count;
+};
+
+static enum status
+long_push_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct long_step *q = arg;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("long"), arena, &item));
+	for (unsigned i = 0; i < q->count; i++) {
+		struct str value = arena_printf(arena, "%u", q->from + i);
+
+		TRY(timed_list_push(&item, q->left, &value, 1));
+	}
+	return STATUS_OK;
+}
+
+static enum status
+long_pop_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct long_step *q = arg;
+	struct timed_elements got;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("long"), arena, &item));
+	for (unsigned i = 0; i < q->count; i++) {
+		TRY(timed_list_pop(&item, q->left, 1, &got));
+		assert_int_equal(got.count, 1);
+		assert_true(str_eq(got.elements[0].value, arena_printf(arena, "%u", q->from + i)));
+	}
+	return STATUS_OK;
+}
+
+/* From either end, pops take away the blocks of all levels, several in one transaction. */
+static void
+a_long_queue_is_emptied_with_its_blocks(void **state)
+{
+	struct items *f = *state;
+	const size_t before = items_pairs(f, SPACE_BODY);
+
+	for (unsigned left = 0; left < 2; left++) {
+		for (unsigned i = 0; i < LONG_ELEMENTS; i += LONG_STEP)
+			items_must(f, long_push_run, &(struct long_step){ !left, i, LONG_STEP });
+		for (unsigned i = 0; i < LONG_ELEMENTS; i += LONG_STEP) {
+			items_must(f, long_pop_run, &(struct long_step){ left, i, LONG_STEP });
+			items_verify(f);
+		}
+		items_sweep(f);
+		assert_int_equal(items_pairs(f, SPACE_BODY), before);
+	}
+}
+
+/* Has one block of level 1 count an entry more, and the next one an entry less. */
+static enum status
+miscount_run(struct timed *t, struct arena *arena, void *arg)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct timed_item item;
+	struct str begin, end;
+	struct kv_pair pair;
+
+	(void)arg;
+	TRY(timed_item_open(t, STR("long"), arena, &item));
+	TRY(timed_block_key(&item, 1, STR(""), &begin));
+	TRY(timed_block_key(&item, 2, STR(""), &end));
+	TRY(kv_scan_init(&scan, t->tx, begin, end, NULL));
+	for (int change = 1; change >= -1; change -= 2) {
+		const uint64_t by = htole64((uint64_t)change);
+
+		TRY(kv_scan_next(&scan, &pair));
+		TRY(kv_atomic(t->tx, KV_ADD, pair.key, str_of(&by, sizeof(by))));
+	}
+	return STATUS_OK;
+}
+
+/* Though all blocks of the level count as many entries as there are. */
+static void
+a_block_that_counts_what_another_one_has_is_found(void **state)
+{
+	struct items *f = *state;
+	struct verified found;
+
+	items_must(f, long_push_run, &(struct long_step){ false, 0, LONG_STEP });
+	items_verify(f);
+	items_must(f, miscount_run, NULL);
+	verified_read(f->store, &found);
+	assert_int_equal(found.count, 1);
+	assert_memory_equal(found.last, "item_count: a block of level 1 counts ",
+			    strlen("item_count: a block of level 1 counts "));
+}
+
 int
 main(void)
 {
@@ -504,6 +606,8 @@ main(void)
 		WITH_STORE(of_a_large_set_a_transaction_reads_what_it_draws),
 		WITH_STORE(a_part_of_a_value_reads_the_chunks_that_it_lies_in),
 		WITH_STORE(a_page_ends_as_soon_as_it_has_its_bytes),
+		WITH_STORE(a_long_queue_is_emptied_with_its_blocks),
+		WITH_STORE(a_block_that_counts_what_another_one_has_is_found),
 	};
 
 	return cmocka_run_group_tests_name("queues", tests, NULL, NULL);
