@@ -21,6 +21,7 @@ are measured, and nothing else; they have a table of their own.
 import argparse
 import csv
 import datetime
+import hashlib
 import io
 import json
 import os
@@ -57,7 +58,10 @@ SPARE_FILES = 200
 WRITES = (2.0, 0.7)
 GOALS = {"SET": WRITES, "INCR": WRITES, "LPUSH": WRITES, "RPUSH": WRITES, "SADD": WRITES,
          "HSET": WRITES, "ZADD": (2.0, 0.5), "GET": (1.0, 0.5), "PFADD": WRITES, "SPOP": WRITES, "SRANDMEMBER": (1.0, 0.5), "XREADGROUP": (1.0, 0.3),
-         "GEOSEARCH": (0.5, 0.3), "LPOP": WRITES, "RPOP": WRITES, "ZPOPMIN": (1.0, 0.6), "LRANGE_100": (1.0, 0.6)}
+         "GEOSEARCH": (0.5, 0.3), "EVALSHA": (1.0, 0.4), "LPOP": WRITES, "RPOP": WRITES, "ZPOPMIN": (1.0, 0.6), "LRANGE_100": (1.0, 0.6)}
+# What EVALSHA runs: a counter that expires, as clients limit rates with.
+SCRIPT = "local n = redis.call('INCR', KEYS[1]) " \
+    "if n == 1 then redis.call('PEXPIRE', KEYS[1], 60000) end return n"
 # Commands that redis-benchmark has no name for, of one key. A number between two of its own is drawn.
 OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
        "SPOP": ["SPOP", "popped"],
@@ -66,6 +70,7 @@ OWN = {"PFADD": ["PFADD", "hll", "__rand_int__"],
        "LRANGE_100": ["LRANGE", "list", "0", "99"],
        "ZPOPMIN": ["ZPOPMIN", "zset"],
        "SRANDMEMBER": ["SRANDMEMBER", "members"],
+       "EVALSHA": ["EVALSHA", hashlib.sha1(SCRIPT.encode()).hexdigest(), "1", "key:__rand_int__"],
        "XREADGROUP": ["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"],
        "GEOSEARCH": ["GEOSEARCH", "geo", "FROMMEMBER", "m__rand_int__", "BYRADIUS", "5", "km"]}
 # Small collections, each under a key of its own among RANGE. Every number is drawn.
@@ -205,6 +210,8 @@ def prepare(server, command, count):
             for done in range(0, count, LOAD_AT_ONCE):
                 client.ask_all([("XADD", "s", f"{n + 1}-0", "f", "v")
                                 for n in range(done, min(done + LOAD_AT_ONCE, count))])
+        elif command == "EVALSHA":
+            client.ask("SCRIPT", "LOAD", SCRIPT)
         elif command == "SPOP":
             client.ask("DEL", "popped")
             for done in range(0, count, LOAD_AT_ONCE):

@@ -165,6 +165,19 @@ fiber_trim(struct fiber *f)
 			      MADV_DONTNEED);
 }
 
+void
+fiber_trim_idle(struct fiber *f, size_t keep_bytes)
+{
+	assert(!f->busy);
+#ifdef __SANITIZE_ADDRESS__
+	/* Frames that were left by a jump. */
+	__asan_unpoison_memory_region(f->map, f->map_bytes);
+#endif
+	if (keep_bytes < fiber_stack_bytes(f))
+		(void)madvise(f->map + f->guard_bytes, fiber_stack_bytes(f) - keep_bytes,
+			      MADV_DONTNEED);
+}
+
 bool
 fiber_enter(struct fiber *f)
 {

@@ -3,8 +3,9 @@
  * same thread. A loop runs each request on one, so that the code of a request reads from top to
  * bottom and still never blocks the loop.
  *
- * The caller owns a fiber. It belongs to the thread that first entered it, and one thread uses it
- * at a time: there is no lock. The switch is Boost.Context's; the sanitizers are told of it.
+ * The caller owns a fiber. From the beginning of its function until that returns it belongs to the
+ * thread that entered it, and one thread uses it at a time: there is no lock. The switch is
+ * Boost.Context's; the sanitizers are told of it.
  */
 #ifndef FROND_LOOP_FIBER_H
 #define FROND_LOOP_FIBER_H
@@ -64,6 +65,12 @@ size_t fiber_stack_left(const struct fiber *f);
  * From inside the running fiber: gives the system back the pages of its stack below what is in use.
  */
 void fiber_trim(struct fiber *f);
+
+/*
+ * For a fiber that is idle and is going to be started again: gives the system back its pages that
+ * are further than so many bytes from where its stack begins.
+ */
+void fiber_trim_idle(struct fiber *f, size_t keep_bytes);
 
 /* From inside the running fiber: goes back to fiber_enter(), and returns when entered again. */
 void fiber_leave(struct fiber *f);

@@ -1,11 +1,14 @@
 /*
  * The memory of a script. It is counted, and taken of memory_bytes like everything that a command
- * holds. All blocks are in a list, by which they are freed when a script is not entered again.
+ * holds. Blocks are in the region of an image as long as that has room. All others are in a list,
+ * by which they are freed when a script is not entered again.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "lua/image.h"
 #include "lua/script.h"
 
 struct script_block {
@@ -52,7 +55,17 @@ script_count_bytes(struct script *s, size_t bytes)
 }
 
 /*
- * Takes room for all of the script's blocks and `more` bytes. It is taken a little ahead, and what
+ * What the script holds: its listed blocks, and the region as far as it was ever used, whatever of
+ * that is free.
+ */
+static size_t
+script_held(const struct script *s)
+{
+	return s->listed_bytes + (s->image ? s->image->region.most : 0);
+}
+
+/*
+ * Takes room for what the script holds and `more` bytes. It is taken a little ahead, and what
  * a collection of garbage leaves free goes back in the same measure, so that the budget's lock is
  * not wanted for each table.
  */
@@ -60,7 +73,8 @@ static bool
 script_take_room(struct script *s, size_t more)
 {
 	struct budget_part *part = s->part;
-	size_t lacks = s->bytes + more > s->room_bytes ? s->bytes + more - s->room_bytes : 0;
+	size_t wanted = script_held(s) + more;
+	size_t lacks = wanted > s->room_bytes ? wanted - s->room_bytes : 0;
 
 	if (!lacks)
 		return true;
@@ -75,22 +89,85 @@ script_take_room(struct script *s, size_t more)
 static void
 script_give_room(struct script *s)
 {
-	size_t spare = s->room_bytes - s->bytes;
+	size_t spare = s->room_bytes - script_held(s);
 
-	assert(s->room_bytes >= s->bytes); /* nothing is allocated without room */
+	assert(s->room_bytes >= script_held(s)); /* nothing is allocated without room */
 	if (spare <= 2 * SCRIPT_ROOM_BYTES)
 		return;
 	budget_unuse(s->part, spare - SCRIPT_ROOM_BYTES);
-	s->room_bytes = s->bytes + SCRIPT_ROOM_BYTES;
+	s->room_bytes -= spare - SCRIPT_ROOM_BYTES;
 }
 
-static void
-script_free_block(struct script *s, struct script_block *b, size_t bytes)
+static bool
+block_is_in_region(const struct script *s, const struct script_block *b)
 {
+	return s->image && region_has(&s->image->region, b);
+}
+
+/* Frees a block, of so many bytes with its head. */
+static void
+block_drop(struct script *s, struct script_block *b, size_t bytes)
+{
+	if (block_is_in_region(s, b)) {
+		region_free(&s->image->region, b, bytes);
+	} else {
+		block_unlink(s, b);
+		mem_free(b);
+		s->listed_bytes -= bytes;
+	}
+}
+
+/* A block that is not in the list as yet if it is elsewhere than in the region; NULL: no memory. */
+static struct script_block *
+block_make(struct script *s, size_t bytes)
+{
+	struct script_block *b = s->image ? region_alloc(&s->image->region, bytes) : NULL;
+
+	if (b)
+		return b;
+	b = mem_alloc(bytes);
+	if (!b)
+		return NULL;
+	block_link(s, b);
+	s->listed_bytes += bytes;
+	return b;
+}
+
+/* Another size for a block of the list. */
+static struct script_block *
+block_resize(struct script *s, struct script_block *b, size_t had, size_t wants)
+{
+	struct script_block *resized;
+
 	block_unlink(s, b);
-	mem_free(b);
-	s->bytes -= bytes;
-	script_give_room(s);
+	resized = mem_realloc(b, wants);
+	block_link(s, resized ? resized : b);
+	if (resized)
+		s->listed_bytes += wants - had;
+	return resized;
+}
+
+/* The same for any block. NULL: no memory, and the block is as it was. */
+static struct script_block *
+block_renew(struct script *s, struct script_block *b, size_t had, size_t wants)
+{
+	struct script_block *renewed;
+
+	if (!b)
+		return block_make(s, wants);
+	if (!block_is_in_region(s, b))
+		return block_resize(s, b, had, wants);
+	if (wants <= had || region_fits(had, wants)) {
+		region_shrink(&s->image->region, b, had, wants);
+		return b;
+	}
+	renewed = block_make(s, wants);
+	if (!renewed)
+		return NULL;
+	/* The head is of the list that the new one is in. */
+	memcpy(renewed + 1, b + 1, had - sizeof(*b));
+	region_free(&s->image->region, b, had);
+	return renewed;
 }
 
 /* Lua's allocator. It never fails to make something smaller. */
@@ -99,41 +176,75 @@ script_alloc(void *ud, void *ptr, size_t old_bytes, size_t new_bytes)
 {
 	struct script *s = ud;
 	struct script_block *b = ptr ? (struct script_block *)ptr - 1 : NULL;
-	struct script_block *grown;
+	struct script_block *renewed;
 	size_t had = b ? sizeof(*b) + old_bytes : 0;
 	size_t wants = sizeof(*b) + new_bytes;
+	size_t more = !b || block_is_in_region(s, b) ? wants + REGION_UNIT_BYTES : wants - had;
 
 	if (!new_bytes) {
-		if (b)
-			script_free_block(s, b, had);
+		if (b) {
+			block_drop(s, b, had);
+			s->bytes -= had;
+			script_give_room(s);
+		}
 		return NULL;
 	}
 	if (wants > had && s->bytes - had + wants > SCRIPT_MEMORY_BYTES)
 		return NULL;
 	/* The block stays in the list while the script leaves for good: all are freed. */
-	if (wants > had && !script_take_room(s, wants - had))
+	if (wants > had && !script_take_room(s, more))
 		script_end_for_memory(s);
-	if (b)
-		block_unlink(s, b);
-	grown = mem_realloc(b, wants);
-	if (!grown) {
-		if (b)
-			block_link(s, b);
+	renewed = block_renew(s, b, had, wants);
+	if (!renewed)
 		return wants <= had ? ptr : NULL;
-	}
 	s->bytes += wants - had;
-	block_link(s, grown);
 	if (wants > had)
 		script_count_bytes(s, wants);
 	else
 		script_give_room(s);
-	return grown + 1;
+	return renewed + 1;
+}
+
+/* The state as `prepare` has left it for another script. */
+static lua_State *
+memory_restore(struct script *s)
+{
+	struct script_image *i = s->image;
+
+	if (!script_take_room(s, 0))
+		script_end_for_memory(s);
+	image_restore(i);
+	s->bytes = i->bytes;
+	lua_setallocf(i->lua, script_alloc, s);
+	return i->lua;
+}
+
+void
+script_memory_begin(struct script *s)
+{
+	if (!s->images)
+		return;
+	s->image = script_images_take(s->images, s->key);
+	/* Without memory for one, its state is in blocks alone. */
+	if (!s->image)
+		s->image = image_new(s->key);
 }
 
 lua_State *
-script_memory_open(struct script *s)
+script_memory_open(struct script *s, bool *ret_prepared)
 {
-	return lua_newstate(script_alloc, s);
+	*ret_prepared = s->image && s->image->copy;
+	return *ret_prepared ? memory_restore(s) : lua_newstate(script_alloc, s);
+}
+
+void
+script_memory_note(struct script *s)
+{
+	if (!s->image || s->blocks)
+		return;
+	(void)lua_gc(s->lua, LUA_GCCOLLECT, 0);
+	/* Without memory for it, the next script makes its state anew. */
+	(void)image_note(s->image, s->lua, s->bytes);
 }
 
 void
@@ -145,6 +256,9 @@ script_memory_free(struct script *s)
 		s->blocks = b->next;
 		mem_free(b);
 	}
+	if (s->image)
+		script_images_give(s->images, s->image);
+	s->image = NULL;
 	budget_unuse(s->part, s->room_bytes + s->stack_bytes);
-	s->bytes = s->room_bytes = s->stack_bytes = 0;
+	s->bytes = s->listed_bytes = s->room_bytes = s->stack_bytes = 0;
 }

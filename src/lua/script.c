@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "loop/fiber.h"
 #include "loop/step.h"
+#include "lua/image.h"
 
 enum {
 	SLICE_STEPS = SCRIPT_SLICE_INSTRUCTIONS / 8, /* that a slice costs */
@@ -11,14 +12,27 @@ enum {
 /* A slice that took longer is too long for others; the next one has half of its instructions. */
 #define SLICE_NS (STEP_SLICE_NS / 2)
 
+/* On the script's stack. False: it has failed. */
+static bool
+script_is_prepared(struct script *s)
+{
+	if (s->owner->prepare && lua_cpcall(s->lua, s->owner->prepare, s) != 0)
+		return false;
+	if (!s->is_over)
+		script_memory_note(s);
+	return true;
+}
+
 /* On the script's stack. */
 static void
 script_main(void *arg)
 {
 	struct script *s = arg;
+	bool prepared;
 
-	s->lua = script_memory_open(s);
-	if (!s->lua || lua_cpcall(s->lua, s->owner->body, s) != 0)
+	s->lua = script_memory_open(s, &prepared);
+	if (!s->lua || (!prepared && !script_is_prepared(s)) ||
+	    (!s->is_over && lua_cpcall(s->lua, s->owner->body, s) != 0))
 		s->owner->failed(s);
 }
 
@@ -110,20 +124,46 @@ script_init(struct script *s, const struct script_owner *owner)
 	s->scratch = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, s->part);
 }
 
+static struct fiber *
+script_take_fiber(struct script *s)
+{
+	struct fiber *kept = s->image ? s->image->fiber : NULL;
+
+	if (!kept)
+		return fiber_new_of(SCRIPT_STACK_BYTES);
+	s->image->fiber = NULL;
+	return kept;
+}
+
+/* The image keeps it for the next script if this one has come to its end. */
+static void
+script_leave_fiber(struct script *s, bool ended)
+{
+	if (!ended || !s->image || !s->image->copy) {
+		fiber_abandon(s->fiber);
+		return;
+	}
+	fiber_trim_idle(s->fiber, SCRIPT_IMAGE_STACK_BYTES);
+	s->image->fiber = s->fiber;
+}
+
 enum status
 script_run(struct script *s, const struct script_owner *owner)
 {
 	enum status status;
 
 	script_init(s, owner);
-	s->fiber = fiber_new_of(SCRIPT_STACK_BYTES);
-	if (!s->fiber)
+	script_memory_begin(s);
+	s->fiber = script_take_fiber(s);
+	if (!s->fiber) {
+		script_memory_free(s);
 		return STATUS_NOMEM;
+	}
 	fiber_start(s->fiber, script_main, s);
 	step_cpu_begin();
 	status = script_drive(s);
 	step_cpu_end();
-	fiber_abandon(s->fiber);
+	script_leave_fiber(s, status == STATUS_OK);
 	script_memory_free(s);
 	buf_release(&s->scratch);
 	return status;

@@ -1,6 +1,6 @@
 /*
- * A Lua script that runs: a Lua state and a stack of its own, made for one run and then dropped, so
- * that no script can leave anything for another one.
+ * A Lua script that runs: a Lua state and a stack of its own, which are as if they were made for
+ * this run and dropped behind it, so that no script can leave anything for another one.
  *
  * The script is a coroutine of the fiber that runs it. On its stack nothing waits: what its
  * owner does for it, and each slice of instructions, leave to the fiber, which does what is wanted
@@ -57,12 +57,21 @@ enum script_end {
 };
 
 struct script;
+struct script_image;
+struct script_images;
 
 /* What differs between those who run scripts. */
 struct script_owner {
 	/*
-	 * On the script's stack: opens what it wants and runs the text. Its argument is a light
-	 * userdata, the script. What it raises is an error that nobody has answered, such as one
+	 * On the script's stack: opens what it wants and compiles the text, and leaves in Lua's
+	 * registry what `body` needs. Depends on nothing but what `key` of the script names, since
+	 * it is left out where an image has what came of it. May set `is_over`: then it has
+	 * answered, and there is no `body`. NULL: `body` does all.
+	 */
+	lua_CFunction prepare;
+	/*
+	 * On the script's stack, behind that: runs the text. The argument of both is a light
+	 * userdata, the script. What they raise is an error that nobody has answered, such as one
 	 * for which there is no memory.
 	 */
 	lua_CFunction body;
@@ -78,9 +87,11 @@ struct script_block;
 
 /* Zeroed, with the members before the first line between them set, it is ready to be run. */
 struct script {
-	struct budget_part *part; /* of memory_bytes, from which its memory is taken */
-	uint64_t random;          /* what math.random() begins with */
-	uint64_t limit_ms;        /* of work of the processor; 0: none */
+	struct budget_part *part;     /* of memory_bytes, from which its memory is taken */
+	uint64_t random;              /* what math.random() begins with */
+	uint64_t limit_ms;            /* of work of the processor; 0: none */
+	struct script_images *images; /* NULL: its state is made anew */
+	struct str key;               /* of SCRIPT_IMAGE_KEY_BYTES: what `prepare` depends on */
 
 	const struct script_owner *owner;
 	lua_State *lua;
@@ -89,12 +100,15 @@ struct script {
 	int slice;          /* instructions of a slice, by how long the last ones have taken */
 	size_t slice_bytes; /* what it had when the last slice began */
 	struct fiber *fiber;
+	struct script_image *image; /* in whose region its state is; NULL: it is all in blocks */
 	struct script_block *blocks;
-	size_t bytes;       /* of the blocks */
-	size_t room_bytes;  /* that are taken for them of `part` */
-	size_t stack_bytes; /* that are taken for its stack of C */
-	bool lacks_memory;  /* there was no room for more: the script has ended */
-	size_t work;        /* steps of libraries since the script was last left for them */
+	bool is_over;        /* without its body */
+	size_t bytes;        /* of the region's blocks and the others */
+	size_t listed_bytes; /* of the others */
+	size_t room_bytes;   /* that are taken of `part` for the region and the list */
+	size_t stack_bytes;  /* that are taken for its stack of C */
+	bool lacks_memory;   /* there was no room for more: the script has ended */
+	size_t work;         /* steps of libraries since the script was last left for them */
 	struct script_json json;
 	struct buf scratch; /* of what runs now: a text that is being made */
 	enum script_want wants;
@@ -158,11 +172,16 @@ _Noreturn void script_end_for_memory(struct script *s);
 
 /* ---- Memory (memory.c) ---- */
 
+/* On the fiber: an image if there is one for the key, or an empty one. */
+void script_memory_begin(struct script *s);
 /*
  * A Lua state for the script, whose memory is counted, is taken of the script's part of
- * memory_bytes, and is in a list. NULL: there is none.
+ * memory_bytes, and is in a region or a list. `*ret_prepared`: it is of an image, and `prepare`
+ * need not run. NULL: there is none.
  */
-lua_State *script_memory_open(struct script *s);
+lua_State *script_memory_open(struct script *s, bool *ret_prepared);
+/* Notes the state as it is now for others to come, if all of it is in the region. */
+void script_memory_note(struct script *s);
 /* Frees all of it and gives the room back, whatever the state is at. */
 void script_memory_free(struct script *s);
 

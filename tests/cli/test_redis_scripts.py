@@ -118,6 +118,80 @@ def a_script_cannot_make_anything_that_outlives_its_end(cwd):
             return found""", "0"), [])
 
 
+# What of a state a script can reach and change, and whether one before it has.
+LEAVES_TRACES = """
+    local meta, globals = getmetatable(''), getfenv(0)
+    local found = {#math, #_G, #redis, tostring(rawget(meta, 'left')), tostring(rawget(globals, 'left')),
+                   string.upper('a'), ('a'):upper(), tostring(rawequal(globals, _G)), #KEYS, #ARGV,
+                   collectgarbage('count') < 200 and 'small' or 'large', cjson.encode({1, 0.1})}
+    table.insert(math, 'left'); table.insert(_G, 'left'); table.insert(redis, 'left')
+    meta.left, meta.__index = true, function() return function() return 'left' end end
+    collectgarbage('stop')
+    cjson.encode_number_precision(3)
+    local held = {}
+    for i = 1, tonumber(ARGV[1]) do held[i] = {tostring(i), {}} end
+    meta.held = held
+    KEYS[#KEYS + 1] = 'left'
+    setfenv(0, {left = true})
+    if ARGV[2] == 'fail' then error('left') end
+    while ARGV[2] == 'stay' do end
+    return found"""
+
+
+@test
+def a_script_leaves_nothing_for_the_next_one(cwd):
+    """States are used again, as they were before anything ran in them: however a script has ended."""
+    with Redis(cwd) as server, server.client() as c:
+        equal(c("CONFIG", "SET", "lua-time-limit", "300"), "OK")
+        fresh = c("EVAL", LEAVES_TRACES, "1", "k", "0", "end")
+        equal(fresh[:5], [0, 0, 0, b"nil", b"nil"])
+        sha = c("SCRIPT", "LOAD", LEAVES_TRACES)
+        for size in ("0", "100", "20000"):
+            equal(c("EVALSHA", sha, "1", "k", size, "end"), fresh)
+            contains(c.error("EVALSHA", sha, "1", "k", size, "fail"), "left")
+            equal(c("EVALSHA", sha, "1", "k", size, "end"), fresh)
+            contains(c.error("EVALSHA", sha, "1", "k", size, "stay"), "lua-time-limit")
+            equal(c("EVALSHA", sha, "1", "k", size, "end"), fresh)
+        library = "#!lua name=l\nlocal calls = 0\nredis.register_function('f', function(keys, args) " \
+            "calls = calls + 1; local seen = {calls, #string, #keys, #args}; table.insert(string, 1); return seen end)"
+        equal(c("FUNCTION", "LOAD", library), b"l")
+        for keys in (1, 2, 1):
+            equal(c("FCALL", "f", keys, *["k"] * keys, "a"), [1, 0, keys, 1])
+        # The same name with another text is another library.
+        equal(c("FUNCTION", "LOAD", "REPLACE", library.replace("calls = 0", "calls = 5")), b"l")
+        equal(c("FCALL", "f", 1, "k", "a"), [6, 0, 1, 1])
+        # A text that is no library, and the same as a script.
+        contains(c.error("EVAL", library, "0"), "Unknown lua shebang option")
+
+
+@test
+def states_of_scripts_are_kept_up_to_a_limit(cwd):
+    def kept(c):
+        stats = c("MEMORY", "STATS")
+        return stats[stats.index(b"lua.caches") + 1]
+
+    with Redis(cwd) as server, server.client() as c:
+        equal(kept(c), 0)
+        equal(c("EVAL", "return 1", "0"), 1)
+        one = kept(c)
+        assert 50_000 < one < 300_000, one
+        equal(c("EVAL", "return 1", "0"), 1)
+        equal(kept(c), one)
+        texts = 0
+        for i in range(200):
+            text = f"return {i}"
+            texts += len(text)
+            equal(c("EVAL", text, "0"), i)
+        assert 4 << 20 < kept(c) - texts <= 8 << 20, kept(c)
+        # One that is too large is made anew each time.
+        c("SCRIPT", "FLUSH")
+        equal(kept(c), 0)
+        large = "local t = {}\n" + "".join(f"t[{i}] = function(a) return a + {i} end\n" for i in range(4000))
+        for i in range(2):
+            equal(c("EVAL", large + "return t[7](1)", "0"), 8)
+        assert kept(c) < len(large) + 1000, kept(c)
+
+
 @test
 def compiled_code_is_never_loaded(cwd):
     with Redis(cwd) as server, server.client() as c:

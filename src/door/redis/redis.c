@@ -80,6 +80,7 @@ redis_new(const struct redis_config *config)
 		.refusal = TOO_MANY,
 	};
 	r->script_cache = eval_cache_new();
+	r->script_images = script_images_new();
 	r->stats = stats_new();
 	r->latency = latency_new();
 	r->started_bytes = footprint_used();
@@ -88,7 +89,8 @@ redis_new(const struct redis_config *config)
 		r->maps = timed_maps_new(); /* without them, transactions read more */
 	if (config->news)
 		people_news_listen(config->news, client_tell_all, r);
-	if (!r->script_cache || !r->stats || !r->latency || !r->tracking || !config_init(r)) {
+	if (!r->script_cache || !r->script_images || !r->stats || !r->latency || !r->tracking ||
+	    !config_init(r)) {
 		redis_free(r);
 		return NULL;
 	}
@@ -143,6 +145,7 @@ redis_free(struct redis *r)
 	catalog_caches_fini(&r->caches);
 	timed_maps_free(r->maps);
 	eval_cache_free(r->script_cache);
+	script_images_free(r->script_images);
 	stats_free(r->stats);
 	latency_free(r->latency);
 	tracking_free(r->tracking);

@@ -111,7 +111,9 @@ memory_stats(struct call *c)
 	stats_int(r, "clients.normal", f.clients);
 	stats_int(r, "cluster.links", 0);
 	stats_int(r, "aof.buffer", 0);
-	stats_int(r, "lua.caches", eval_cache_bytes(c->redis->script_cache));
+	stats_int(r, "lua.caches",
+		  eval_cache_bytes(c->redis->script_cache) +
+			  script_images_bytes(c->redis->script_images));
 	stats_int(r, "functions.caches", 0); /* libraries are in the store */
 	stats_int(r, "overhead.total", f.overhead);
 	stats_int(r, "keys.count", keys);

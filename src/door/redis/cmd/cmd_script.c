@@ -75,9 +75,9 @@ shebang_read(struct str text, struct eval_flags *ret, struct err *err)
 	return STATUS_OK;
 }
 
-/* Fills in what is known of a text. */
+/* Fills in what is known of a text. `sha`: its hash; NULL: it has to be computed. */
 static enum status
-script_prepare(struct call *c, struct str text, struct eval *e)
+script_prepare(struct call *c, struct str text, const char *sha, struct eval *e)
 {
 	struct err err = { 0 };
 
@@ -86,7 +86,10 @@ script_prepare(struct call *c, struct str text, struct eval *e)
 				   SCRIPT_BYTES);
 	e->call = c;
 	e->text = text;
-	eval_sha(text, e->sha);
+	if (sha)
+		memcpy(e->sha, sha, EVAL_SHA_CHARS);
+	else
+		eval_sha(text, e->sha);
 	if (shebang_read(text, &e->flags, &err) != STATUS_OK)
 		return call_error(c, str_from_cstr(err.text));
 	return STATUS_OK;
@@ -114,13 +117,13 @@ eval_keys(struct call *c, struct eval *e)
 }
 
 static enum status
-eval_text(struct call *c, struct str text)
+eval_text(struct call *c, struct str text, const char *sha)
 {
 	struct eval e = { .reply = *c->reply, .db = c->db };
 	enum status status;
 
 	TRY(eval_keys(c, &e));
-	TRY(script_prepare(c, text, &e));
+	TRY(script_prepare(c, text, sha, &e));
 	e.read_only = c->command->flags & COMMAND_READONLY || e.flags.no_writes;
 	e.script.random = c->script_seed;
 	status = eval_run(&e);
@@ -132,7 +135,7 @@ eval_text(struct call *c, struct str text)
 enum status
 cmd_eval(struct call *c)
 {
-	return eval_text(c, c->argv[1]);
+	return eval_text(c, c->argv[1], NULL);
 }
 
 /* Reads a name of EVALSHA's; false for what is none. */
@@ -146,14 +149,14 @@ read_sha(struct str s, char ret[static EVAL_SHA_CHARS])
 	return true;
 }
 
-/* The text that EVALSHA knows by the name, in the arena; ptr NULL: there is none. */
+/*
+ * The text that EVALSHA knows by the name, in the arena, and its hash; ptr NULL: there is none.
+ */
 static struct str
-text_of_sha(struct redis *r, struct str name, struct arena *arena)
+text_of_sha(struct redis *r, struct str name, struct arena *arena, char ret_sha[EVAL_SHA_CHARS])
 {
-	char sha[EVAL_SHA_CHARS];
-
-	return read_sha(name, sha)
-		       ? eval_cache_find(r->script_cache, str_of(sha, sizeof(sha)), arena)
+	return read_sha(name, ret_sha)
+		       ? eval_cache_find(r->script_cache, str_of(ret_sha, EVAL_SHA_CHARS), arena)
 		       : (struct str){ 0 };
 }
 
@@ -161,6 +164,7 @@ enum status
 cmd_evalsha(struct call *c)
 {
 	struct eval keys = { 0 };
+	char sha[EVAL_SHA_CHARS];
 	struct str text;
 
 	/*
@@ -168,9 +172,9 @@ cmd_evalsha(struct call *c)
 	 */
 	if (c->argv[1].len == EVAL_SHA_CHARS)
 		TRY(eval_keys(c, &keys));
-	text = text_of_sha(c->redis, c->argv[1], c->arena);
+	text = text_of_sha(c->redis, c->argv[1], c->arena, sha);
 	if (text.ptr)
-		return eval_text(c, text);
+		return eval_text(c, text, sha);
 	return call_error(c, STR(NO_SCRIPT));
 }
 
@@ -199,6 +203,7 @@ cmd_fcall(struct call *c)
 					 "command."));
 	e.call = c;
 	e.text = lib.code;
+	eval_sha(lib.code, e.sha);
 	e.script.random = c->script_seed;
 	return eval_run(&e);
 }
@@ -212,6 +217,7 @@ script_says_no_writes(struct redis *r, const struct command *command, const stru
 	struct eval_flags flags = { 0 };
 	struct err ignored = { 0 };
 	struct str text = { 0 };
+	char sha[EVAL_SHA_CHARS];
 
 	if (argc < 2)
 		return false;
@@ -220,7 +226,7 @@ script_says_no_writes(struct redis *r, const struct command *command, const stru
 	if (command->run == cmd_eval)
 		text = argv[1];
 	else if (command->run == cmd_evalsha)
-		text = text_of_sha(r, argv[1], arena);
+		text = text_of_sha(r, argv[1], arena, sha);
 	return text.ptr && shebang_read(text, &flags, &ignored) == STATUS_OK && flags.no_writes;
 }
 
@@ -232,7 +238,7 @@ script_load(struct call *c)
 	struct eval e = { .compiles_only = true };
 	enum status status;
 
-	TRY(script_prepare(c, c->argv[2], &e));
+	TRY(script_prepare(c, c->argv[2], NULL, &e));
 	status = eval_run(&e);
 	if (status != STATUS_OK) {
 		error_reply_status(c->reply, status, &e.err);
@@ -265,6 +271,7 @@ script_flush(struct call *c)
 	    (c->argc == 3 && !call_arg_is(c, 2, "sync") && !call_arg_is(c, 2, "async")))
 		return call_error(c, STR("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
 	eval_cache_clear(c->redis->script_cache);
+	script_images_clear(c->redis->script_images);
 	reply_ok(c->reply);
 	return STATUS_OK;
 }

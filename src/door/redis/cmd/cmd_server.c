@@ -89,7 +89,8 @@ info_memory(struct call *c, struct buf *out)
 {
 	struct redis *r = c->redis;
 	const struct footprint f = footprint_of(r, c->client->part->budget);
-	uint64_t scripts = eval_cache_bytes(r->script_cache);
+	uint64_t scripts = eval_cache_bytes(r->script_cache) +
+			   script_images_bytes(r->script_images);
 
 	buf_append_cstr(out, "# Memory\r\n");
 	info_bytes(out, "used_memory", f.used);

@@ -5,6 +5,10 @@
 #include "door/redis/txn/redis_int.h"
 #include "loop/step.h"
 
+/* In Lua's registry, which no script sees. */
+#define REGISTRY_GLOBALS "frond globals" /* those behind the table that scripts see */
+#define REGISTRY_SCRIPT  "frond script"  /* the text as a function */
+
 /* ---- On the script's stack ---- */
 
 /* How errors call it: by its hash, or a function by its name. */
@@ -87,7 +91,7 @@ eval_push_array(lua_State *L, const struct str *elems, size_t count)
 }
 
 static int
-eval_body(lua_State *L)
+eval_prepare(lua_State *L)
 {
 	struct eval *e = lua_touserdata(L, 1);
 	struct str text = str_skip(e->text, e->flags.shebang_bytes);
@@ -99,27 +103,44 @@ eval_body(lua_State *L)
 	eval_open_redis(L);
 	lua_setfield(L, -2, "redis");
 	script_close_library(L, "redis");
-	eval_push_array(L, e->keys, e->key_count);
-	lua_setfield(L, -2, "KEYS");
-	eval_push_array(L, e->args, e->arg_count);
-	lua_setfield(L, -2, "ARGV");
+	lua_pushvalue(L, -1);
+	lua_setfield(L, LUA_REGISTRYINDEX, REGISTRY_GLOBALS);
 	script_protect_globals(L);
-	lua_pushcfunction(L, eval_note_error);
 	if (script_compile(L, text, "@user_script") != 0) {
 		lua_pushfstring(L, "ERR Error compiling script (new function): %s",
 				lua_tostring(L, -1));
 		eval_fail(e, lua_tostring(L, -1));
+		e->script.is_over = true;
 		return 0;
 	}
+	lua_setfield(L, LUA_REGISTRYINDEX, REGISTRY_SCRIPT);
+	return 0;
+}
+
+static int
+eval_body(lua_State *L)
+{
+	struct eval *e = lua_touserdata(L, 1);
+
 	e->is_sound = true;
-	if (!e->compiles_only)
-		eval_run_top(L, e, 0);
+	if (e->compiles_only)
+		return 0;
+	lua_settop(L, 0);
+	lua_pushcfunction(L, eval_note_error);
+	lua_getfield(L, LUA_REGISTRYINDEX, REGISTRY_GLOBALS);
+	eval_push_array(L, e->keys, e->key_count);
+	lua_setfield(L, -2, "KEYS");
+	eval_push_array(L, e->args, e->arg_count);
+	lua_setfield(L, -2, "ARGV");
+	lua_pop(L, 1);
+	lua_getfield(L, LUA_REGISTRYINDEX, REGISTRY_SCRIPT);
+	eval_run_top(L, e, 0);
 	return 0;
 }
 
 /* FCALL: the library's body registers its functions, as it has when it was loaded. */
 static int
-eval_function_body(lua_State *L)
+eval_function_prepare(lua_State *L)
 {
 	struct eval *e = lua_touserdata(L, 1);
 
@@ -127,8 +148,20 @@ eval_function_body(lua_State *L)
 	library_open(L, NULL);
 	if (library_run(L, e->text) != 0) {
 		eval_answer_error(L, e);
+		e->script.is_over = true;
 		return 0;
 	}
+	library_close(L);
+	return 0;
+}
+
+static int
+eval_function_body(lua_State *L)
+{
+	struct eval *e = lua_touserdata(L, 1);
+
+	lua_settop(L, 0);
+	lua_pushcfunction(L, eval_note_error);
 	library_find(L, e->function);
 	eval_push_array(L, e->keys, e->key_count);
 	eval_push_array(L, e->args, e->arg_count);
@@ -285,14 +318,20 @@ enum status
 eval_run(struct eval *e)
 {
 	static const struct script_owner owners[] = {
-		{ eval_body, eval_failed, eval_look, eval_serve_call },
-		{ eval_function_body, eval_failed, eval_look, eval_serve_call },
+		{ eval_prepare, eval_body, eval_failed, eval_look, eval_serve_call },
+		{ eval_function_prepare, eval_function_body, eval_failed, eval_look,
+		  eval_serve_call },
 	};
 	struct call *c = e->call;
 	enum status status;
 
 	e->resp = 2;
 	e->began_ns = clock_mono_ns();
+	/* A text of either kind could be one of the other as well. */
+	memcpy(e->image_key, e->sha, EVAL_SHA_CHARS);
+	e->image_key[EVAL_SHA_CHARS] = e->function.ptr ? 'f' : 's';
+	e->script.key = str_of(e->image_key, sizeof(e->image_key));
+	e->script.images = c->redis->script_images;
 	e->reply_from = e->reply.out ? e->reply.out->len : 0;
 	e->answer = BUF_INIT_OF(SCRIPT_MEMORY_BYTES, c->client->part);
 	e->script.part = c->client->part;

@@ -6,6 +6,7 @@
 #define FROND_DOOR_REDIS_SCRIPT_EVAL_H
 
 #include "door/redis/acl/command.h"
+#include "lua/image.h"
 #include "lua/script.h"
 
 enum {
@@ -26,7 +27,8 @@ struct eval {
 	struct call *call;    /* of EVAL */
 	struct str text;
 	struct str function; /* FCALL: that the text, a library, registers; else ptr NULL */
-	char sha[EVAL_SHA_CHARS + 1];
+	char sha[EVAL_SHA_CHARS + 1]; /* of the text */
+	char image_key[SCRIPT_IMAGE_KEY_BYTES];
 	struct eval_flags flags;
 	bool read_only;
 	bool compiles_only; /* SCRIPT LOAD */
@@ -51,6 +53,8 @@ struct eval {
 	struct eval *next;
 	struct eval **link;
 };
+
+_Static_assert((int)SCRIPT_IMAGE_KEY_BYTES == EVAL_SHA_CHARS + 1, "the kind is behind the hash");
 
 static inline struct eval *
 eval_of(lua_State *L)

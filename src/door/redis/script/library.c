@@ -293,7 +293,7 @@ library_run(lua_State *L, struct str code)
 }
 
 void
-library_find(lua_State *L, struct str function)
+library_close(lua_State *L)
 {
 	lua_pushnil(L);
 	lua_setfield(L, LUA_REGISTRYINDEX, REGISTRY_LEARNER);
@@ -302,6 +302,11 @@ library_find(lua_State *L, struct str function)
 	lua_setfield(L, -2, "redis");
 	script_close_library(L, "redis");
 	script_replace_globals(L);
+}
+
+void
+library_find(lua_State *L, struct str function)
+{
 	lua_getfield(L, LUA_REGISTRYINDEX, REGISTRY_FUNCTIONS);
 	lua_pushlstring(L, function.ptr, function.len);
 	lua_rawget(L, -2);

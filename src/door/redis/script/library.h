@@ -69,7 +69,9 @@ struct library_learner;
 void library_open(struct lua_State *L, struct library_learner *learner);
 /* Runs the body of the code. 0, or Lua's code and an error on top of the stack. */
 int library_run(struct lua_State *L, struct str code);
-/* No function is registered any more; pushes the one of that name, or nil. */
+/* No function is registered any more, and those that are see what functions see. */
+void library_close(struct lua_State *L);
+/* Pushes the function of that name, or nil. */
 void library_find(struct lua_State *L, struct str function);
 
 /* ---- Learning (library.c) ---- */

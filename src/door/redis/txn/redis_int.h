@@ -87,6 +87,7 @@ struct redis {
 	pthread_mutex_t scripts_lock;
 	struct eval *scripts; /* that run now */
 	struct eval_cache *script_cache;
+	struct script_images *script_images;
 	struct recent acl_log;        /* what was refused: acl_log.h */
 	_Atomic uint64_t acl_log_max; /* acllog-max-len */
 	_Atomic bool acl_pubsub;      /* acl-pubsub-default: new users may have all channels */
