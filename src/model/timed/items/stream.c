@@ -13,6 +13,8 @@ enum {
 	STREAM_NUMBERS = TIMED_STREAM_BYTES / 8, /* of the record of a stream */
 	FIELD_BYTES = 9,                         /* of a length, at most */
 	FIND_WAVE = 256,                         /* point reads that go out together */
+	TRIMMED_AT_FIRST = 4,                    /* entries; most trims are of one or none */
+	TRIMMED_KEYS = 64,                       /* that are cleared one by one */
 };
 
 static const struct timed_stream_id id_last = { UINT64_MAX, UINT64_MAX };
@@ -294,26 +296,40 @@ timed_stream_delete(struct timed_item *item, struct timed_stream *stream,
 	return timed_item_add(item, -(int64_t)*ret_deleted);
 }
 
-/* The key of the first entry that stays, and how many come before it: `most`, or up to `below`. */
+/* The entries that a stream is to lose. */
+struct trimmed {
+	struct str end; /* the key behind the last one, or the first one that stays */
+	uint64_t count;
+	struct str keys[TRIMMED_KEYS]; /* of the first ones */
+	bool pieces;                   /* one of them has some */
+};
+
+/* The first entries: `most`, or those up to `below`. */
 static enum status
-trim_find(struct timed_item *item, uint64_t most, struct timed_stream_id below, struct str *ret_end,
-	  uint64_t *ret_count)
+trim_find(struct timed_item *item, uint64_t most, struct timed_stream_id below, struct trimmed *ret)
 {
 	AUTO(timed_cursor_close) struct timed_cursor scan = { 0 };
+	struct kv_range_options options = { .limit = most < SIZE_MAX ? most : 0 };
+	size_t first = most < TRIMMED_AT_FIRST ? most : TRIMMED_AT_FIRST;
+	struct timed_leaf_record leaf;
 	struct kv_pair pair;
 	enum status status = STATUS_NOT_FOUND;
 	struct str begin, end;
 
 	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
 	TRY(entry_key(item, below, &end));
-	*ret_count = 0;
-	*ret_end = begin;
-	TRY(timed_cursor_open(&scan, item->t, begin, end, NULL));
-	while (*ret_count < most && (status = timed_cursor_next(&scan, &pair)) == STATUS_OK)
-		if (++*ret_count == most)
-			TRY(timed_key_with(item->arena, pair.key, CATALOG_KEY_NEXT, ret_end));
-	if (status == STATUS_NOT_FOUND && *ret_count)
-		*ret_end = end;
+	*ret = (struct trimmed){ .end = begin };
+	TRY(timed_cursor_open_few(&scan, item->t, begin, end, &options, first));
+	while (ret->count < most && (status = timed_cursor_next(&scan, &pair)) == STATUS_OK) {
+		TRY(timed_leaf_read(item, pair.value, &leaf));
+		ret->pieces |= leaf.pieces.there;
+		if (ret->count < TRIMMED_KEYS)
+			ret->keys[ret->count] = arena_dup(item->arena, pair.key);
+		if (++ret->count == most)
+			TRY(timed_key_with(item->arena, pair.key, CATALOG_KEY_NEXT, &ret->end));
+	}
+	if (status == STATUS_NOT_FOUND && ret->count)
+		ret->end = end;
 	return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -357,12 +373,30 @@ trim_round(struct timed_item *item, uint64_t step, uint64_t *most)
 	return STATUS_OK;
 }
 
+/*
+ * Few entries are cleared one by one, since their keys are known: for a range the engine would look
+ * for them again, and where a transaction trims often, for all that went before as well.
+ */
+static enum status
+trim_clear(struct timed_item *item, struct str begin, const struct trimmed *gone)
+{
+	if (gone->count > TRIMMED_KEYS)
+		return timed_data_clear_range(item->t, begin, gone->end);
+	for (uint64_t i = 0; i < gone->count; i++) {
+		if (!gone->keys[i].ptr)
+			return STATUS_LIMIT;
+		TRY(timed_data_clear(item->t, gone->keys[i]));
+	}
+	return STATUS_OK;
+}
+
 enum status
 timed_stream_trim(struct timed_item *item, const struct timed_stream_trim *trim,
 		  uint64_t *ret_deleted)
 {
 	uint64_t most = trim->limit ? trim->limit : UINT64_MAX, count;
-	struct str begin, end;
+	struct trimmed gone;
+	struct str begin;
 
 	*ret_deleted = 0;
 	if (item->type == TIMED_LEAF)
@@ -376,20 +410,21 @@ timed_stream_trim(struct timed_item *item, const struct timed_stream_trim *trim,
 		TRY(trim_round(item, trim->step, &most));
 	if (!most)
 		return STATUS_OK;
-	TRY(trim_find(item, most, trim->by_length ? id_last : trim->least, &end, &count));
+	TRY(trim_find(item, most, trim->by_length ? id_last : trim->least, &gone));
 	if (!trim->by_length && trim->step) {
-		most = count;
+		most = gone.count;
 		TRY(trim_round(item, trim->step, &most));
 		if (!most)
 			return STATUS_OK;
-		TRY(trim_find(item, most, trim->least, &end, &count));
+		TRY(trim_find(item, most, trim->least, &gone));
 	}
-	if (!count)
+	if (!gone.count)
 		return STATUS_OK;
 	TRY(timed_item_touch(item));
 	TRY(timed_part_key(item, TIMED_PART_ORDER, &begin));
-	TRY(trim_pieces(item, begin, end));
-	TRY(timed_data_clear_range(item->t, begin, end));
-	*ret_deleted = count;
-	return timed_item_add(item, -(int64_t)count);
+	if (gone.pieces)
+		TRY(trim_pieces(item, begin, gone.end));
+	TRY(trim_clear(item, begin, &gone));
+	*ret_deleted = gone.count;
+	return timed_item_add(item, -(int64_t)gone.count);
 }

@@ -858,7 +858,7 @@ static const struct probe_op of_streams[] = {
 	{ "delete from a stream", stream_delete_of,
 	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC 3: C/O 4: CO/CNCOCO" },
 	{ "trim a stream", stream_trim_of,
-	  "ok, conflicts 4 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-12: O/O" },
+	  "ok, conflicts 3 0+0; 1: C/O 2: C/CNCOC~C 3: C/~ 4-7: CO/CNCOCO" },
 	{ "groups of a stream", stream_groups_of,
 	  "ok, conflicts 2 0+0; 1: C/O 2: C/CNCOCOC 3-5: C/CNCOC 6-7: C/CNCOCOC 8-12: C/CNCOC" },
 };

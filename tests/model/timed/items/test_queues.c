@@ -28,6 +28,10 @@ enum {
 	COUNT_ALL = 2,           /* rocksdb/perf_level.h */
 	LONG_ELEMENTS = 6000,    /* some of which begin blocks of level 2 */
 	LONG_STEP = 150,
+	STREAM_LENGTH = 300,
+	STREAM_ROUNDS = 5,
+	STREAM_TRIMS = 40,
+	STREAM_TRIM_READ = 3, /* keys for each, at most */
 };
 
 static unsigned queue_runs; /* of these two, those that were tried again included */
@@ -594,6 +598,62 @@ a_block_that_counts_what_another_one_has_is_found(void **state)
 			    strlen("item_count: a block of level 1 counts "));
 }
 
+/* ---- Streams ---- */
+
+/* Adds entries to a stream; with `trims` each makes room for itself, as XADD with MAXLEN does. */
+struct stream_step {
+	uint64_t from;
+	unsigned count;
+	bool trims;
+};
+
+static enum status
+stream_step_run(struct timed *t, struct arena *arena, void *arg)
+{
+	const struct stream_step *step = arg;
+	struct str field[] = { STR("field"), STR("value") };
+	struct timed_stream stream;
+	struct timed_item item;
+
+	TRY(timed_item_open(t, STR("stream"), arena, &item));
+	TRY(timed_stream_get(&item, &stream));
+	for (unsigned i = 0; i < step->count; i++) {
+		const struct timed_entry entry = { .id = { .ms = step->from + i },
+						   .fields = field,
+						   .count = 2 };
+		const struct timed_stream_trim trim = { .by_length = true,
+							.length = STREAM_LENGTH };
+		uint64_t deleted;
+
+		TRY(timed_stream_add(&item, &stream, &entry));
+		if (!step->trims)
+			continue;
+		TRY(timed_stream_trim(&item, &trim, &deleted));
+		assert_int_equal(deleted, 1);
+	}
+	return STATUS_OK;
+}
+
+static void
+a_stream_that_is_trimmed_reads_what_goes(void **state)
+{
+	struct items *f = *state;
+	uint64_t next = 1;
+
+	items_must(f, stream_step_run,
+		   &(struct stream_step){ .from = next, .count = STREAM_LENGTH });
+	next += STREAM_LENGTH;
+	for (unsigned i = 0; i < STREAM_ROUNDS; i++) {
+		items_must(f, stream_step_run, &(struct stream_step){ next, STREAM_TRIMS, true });
+		next += STREAM_TRIMS;
+		/* Faults cost reads of their own. */
+		if (!getenv("FROND_TEST_FAULTS"))
+			assert_in_range(f->cost.keys_read, STREAM_TRIMS,
+					STREAM_TRIMS * STREAM_TRIM_READ);
+	}
+	items_verify(f);
+}
+
 int
 main(void)
 {
@@ -606,6 +666,7 @@ main(void)
 		WITH_STORE(of_a_large_set_a_transaction_reads_what_it_draws),
 		WITH_STORE(a_part_of_a_value_reads_the_chunks_that_it_lies_in),
 		WITH_STORE(a_page_ends_as_soon_as_it_has_its_bytes),
+		WITH_STORE(a_stream_that_is_trimmed_reads_what_goes),
 		WITH_STORE(a_long_queue_is_emptied_with_its_blocks),
 		WITH_STORE(a_block_that_counts_what_another_one_has_is_found),
 	};
