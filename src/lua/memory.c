@@ -39,7 +39,7 @@ block_unlink(struct script *s, struct script_block *b)
 
 /*
  * Whoever gets memory fills it: so this counts what Lua's functions do that make long texts and
- * tables. Everything is in the list, and what is Lua's does not matter if the script is not entered
+ * tables. All blocks are known, and what is Lua's does not matter if the script is not entered
  * again. What the script has now may be much more than what it had when the slice began.
  */
 static void

@@ -5,7 +5,7 @@
  * The script is a coroutine of the fiber that runs it. On its stack nothing waits: what its
  * owner does for it, and each slice of instructions, leave to the fiber, which does what is wanted
  * and enters the script again. To end a script it is not entered again; so there is nothing that a
- * script could catch, and all of its memory is in a list that is freed.
+ * script could catch, and all of its memory is known and freed.
  */
 #ifndef FROND_LUA_SCRIPT_H
 #define FROND_LUA_SCRIPT_H
