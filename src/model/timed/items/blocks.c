@@ -432,8 +432,11 @@ timed_blocks_grow(struct timed_item *item, struct str order, struct str behind, 
 static enum status
 block_at(struct timed_item *item, unsigned level, struct str order, struct str *ret)
 {
+	enum status status = timed_map_find(item, level, order, ret);
 	struct str key, value;
 
+	if (status != STATUS_NOT_FOUND)
+		return status;
 	TRY(timed_block_key(item, level, order, &key));
 	TRY(timed_data_get(item->t, key, KV_SNAPSHOT, item->arena, &value));
 	*ret = value.ptr ? order : STR("");
@@ -449,18 +452,13 @@ block_at(struct timed_item *item, unsigned level, struct str order, struct str *
 static enum status
 blocks_find_first(struct timed_item *item, struct str order, struct block *blocks)
 {
-	enum status status;
 	bool begins = true; /* a block of the level below */
 
 	for (unsigned l = 1; l <= item->height; l++) {
 		if (!timed_known_find(item, l, order, &blocks[l].order)) {
-			status = begins ? timed_map_find(item, l, order, &blocks[l].order)
-					: STATUS_OK;
-			if (!begins)
-				blocks[l].order = STR("");
-			if (status == STATUS_NOT_FOUND)
-				status = block_at(item, l, order, &blocks[l].order);
-			TRY(status);
+			blocks[l].order = STR("");
+			if (begins)
+				TRY(block_at(item, l, order, &blocks[l].order));
 			TRY(block_keep(item, l, blocks[l].order, order));
 		}
 		begins = str_eq(blocks[l].order, order);

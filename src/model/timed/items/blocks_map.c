@@ -4,8 +4,9 @@
  *
  * == Why a map that is used is right ==
  *
- * The part SHAPE of a body is a number. Whoever begins or ends a block of a sorted set adds a
- * random number to it in the same transaction (timed_map_reshape()). A map is of one value of
+ * The part SHAPE of a body is a number. Whoever begins or ends a block of a sorted set, or changes
+ * which members a set has, adds a random number to it in the same transaction
+ * (timed_map_reshape()). A map is of one value of
  * SHAPE, and a transaction that wants to use a map reads SHAPE first: if it is the map's,
  * blocks begin now where they did when the map learned it, whoever has written meanwhile. If
  * not, the map starts anew. A transaction changes the map together with the blocks, and the
@@ -28,37 +29,14 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
-#include "model/timed/items/item_int.h"
+#include "model/timed/items/map_int.h"
 
 enum {
 	MAPS = 8,                    /* that a process keeps */
 	MAP_BYTES = 4 * 1024 * 1024, /* of one; a map that would need more starts anew */
-	MAP_BODY_BYTES = 64,
-	MAP_STRETCH = 256, /* blocks that are read together, at most */
-	HEAT = 24,         /* look-ups after which a sorted set gets a map */
+	MAP_STRETCH = 256,           /* blocks that are read together, at most */
+	HEAT = 24,                   /* look-ups after which a sorted set, or a set, gets a map */
 	HEAT_SLOTS = 256,
-};
-
-/* A block of a level begins here. */
-struct mapped {
-	struct str order;
-	bool linked; /* none begins before the next one that is known; of the last one: at all */
-};
-
-struct map_level {
-	struct mapped *blocks;
-	size_t count, cap;
-};
-
-struct timed_map {
-	struct timed_map *next; /* of those that a transaction has */
-	struct arena *arena;
-	char body[MAP_BODY_BYTES]; /* what all keys of the body begin with */
-	size_t body_len;
-	uint64_t shape; /* what the map says holds as long as the store has this */
-	bool dead;      /* the body is not the item's any more */
-	uint64_t used;  /* when it was given back, in the order of all that were */
-	struct map_level levels[TIMED_HEIGHT_MOST + 1];
 };
 
 struct timed_maps {
@@ -110,22 +88,26 @@ map_is_of(const struct timed_map *map, struct str body)
 	return map && str_eq(str_of(map->body, map->body_len), body);
 }
 
-/* Takes the map of the body out, or NULL. `*ret_hot`: without one it deserves one. */
+/*
+ * Takes a map of the body out, or NULL; there are several where transactions have wanted one at the
+ * same time. `*ret_hot`: without one it deserves one.
+ */
 static struct timed_map *
-maps_take(struct timed_maps *maps, struct str body, bool *ret_hot)
+maps_take(struct timed_maps *maps, struct str body, bool wanted, bool *ret_hot)
 {
 	uint64_t hash = str_hash(body);
-	struct timed_map *map = NULL;
+	struct timed_map **found = NULL, *map = NULL;
 
 	*ret_hot = false;
 	pthread_mutex_lock(&maps->lock);
-	for (size_t i = 0; i < MAPS && !map; i++) {
-		if (!map_is_of(maps->maps[i], body))
-			continue;
-		map = maps->maps[i];
-		maps->maps[i] = NULL;
-	}
-	if (!map) {
+	for (size_t i = 0; i < MAPS; i++)
+		if (map_is_of(maps->maps[i], body) &&
+		    (!found || maps->maps[i]->used > (*found)->used))
+			found = &maps->maps[i];
+	if (found) {
+		map = *found;
+		*found = NULL;
+	} else if (wanted) {
 		size_t slot = hash % HEAT_SLOTS;
 
 		if (maps->heat[slot].hash != hash)
@@ -153,7 +135,7 @@ maps_give(struct timed_maps *maps, struct timed_map *map)
 	for (size_t i = 0; i < MAPS; i++) {
 		const struct timed_map *other = maps->maps[i];
 
-		if (!other || map_is_of(other, str_of(map->body, map->body_len))) {
+		if (!other) {
 			place = i;
 			break;
 		}
@@ -196,12 +178,12 @@ level_behind(const struct map_level *l, struct str order)
 	return low;
 }
 
-/* Forgets everything. */
-static void
-map_clear(struct timed_map *map)
+void
+timed_map_clear(struct timed_map *map)
 {
 	arena_clear(map->arena);
 	memset(map->levels, 0, sizeof(map->levels));
+	map->names = (struct map_names){ 0 };
 }
 
 /* Notes that a block begins there. False: the map was full, and has forgotten everything. */
@@ -215,7 +197,7 @@ map_insert(struct timed_map *map, unsigned level, size_t at, struct str order)
 	if (own.ptr)
 		blocks = arena_grow(map->arena, l->blocks, l->count, &l->cap, sizeof(*l->blocks));
 	if (!blocks) {
-		map_clear(map);
+		timed_map_clear(map);
 		return false;
 	}
 	l->blocks = blocks;
@@ -336,9 +318,8 @@ map_new(struct str body)
 	return map;
 }
 
-/* Gets the item its map, once in a transaction. STATUS_NOT_FOUND: it has none. */
-static enum status
-map_take(struct timed_item *item)
+enum status
+timed_map_take(struct timed_item *item, bool wanted)
 {
 	struct timed *t = item->t;
 	struct timed_map *map;
@@ -346,9 +327,9 @@ map_take(struct timed_item *item)
 	uint64_t shape = 0;
 	bool hot, is_new;
 
-	if (item->body.len > MAP_BODY_BYTES)
+	if (item->body.len > TIMED_MAP_BODY_BYTES)
 		return STATUS_NOT_FOUND;
-	map = maps_take(t->maps, item->body, &hot);
+	map = maps_take(t->maps, item->body, wanted, &hot);
 	is_new = !map;
 	if (!map && hot)
 		map = map_new(item->body);
@@ -365,7 +346,7 @@ map_take(struct timed_item *item)
 		memcpy(&shape, value.ptr, sizeof(shape));
 	shape = le64toh(shape);
 	if (!is_new && shape != map->shape)
-		map_clear(map);
+		timed_map_clear(map);
 	map->shape = shape;
 	item->map = map;
 	return STATUS_OK;
@@ -379,7 +360,7 @@ timed_map_find(struct timed_item *item, unsigned level, struct str order, struct
 	if (!item->t->maps || item->type != TIMED_ZSET)
 		return STATUS_NOT_FOUND;
 	if (!item->map)
-		TRY(map_take(item));
+		TRY(timed_map_take(item, true));
 	if (!map_knows(item->map, level, order, &from, &next))
 		return map_look(item, level, order, ret, &next);
 	*ret = arena_dup(item->arena, from); /* the map's own goes if the map starts anew */
@@ -420,7 +401,7 @@ timed_map_reshape(struct timed_item *item)
 	uint64_t number;
 	struct str key;
 
-	if (item->type != TIMED_ZSET || item->reshaped)
+	if ((item->type != TIMED_ZSET && item->type != TIMED_SET) || item->reshaped)
 		return STATUS_OK;
 	rand_bytes(&number, sizeof(number));
 	number |= 1; /* never 0 */

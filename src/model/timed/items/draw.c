@@ -12,16 +12,17 @@
  *
  * A transaction that draws one member of a set after the other, as clients' pipelines do when they
  * pop, reads the names of all of them once its draws have cost as much. Then it draws from these.
+ * Where only one process writes to the store it keeps them for later ones (names_map.c).
  */
 #include "base/hash.h"
 #include "base/rand.h"
 #include "model/timed/items/ends.h"
+#include "model/timed/items/names_map.h"
 
 enum {
 	DRAW_MEAN = 16,  /* members of a range */
 	DRAW_TRIES = 16, /* for each that is wanted, where about three are expected */
 	DRAW_TRIES_MORE = 256,
-	NAMES_SHARE = 128,         /* to draw a member costs as much as to read so many names */
 	NAMES_MOST = 16384,        /* that a transaction keeps of a set */
 	NAMES_BYTES = 1024 * 1024, /* of them */
 	NAMES_PAGE = 512,          /* that are read at once */
@@ -191,31 +192,82 @@ names_read(struct timed_item *item, struct timed_ends *e, uint64_t count)
 	return STATUS_OK;
 }
 
+static enum status
+draw_take(struct timed_item *item, struct str name, struct timed_members *ret)
+{
+	ret->members = arena_zalloc(item->arena, sizeof(*ret->members));
+	if (!ret->members)
+		return STATUS_LIMIT;
+	ret->members[0].name = name;
+	ret->members[0].found = true;
+	ret->count = 1;
+	return STATUS_OK;
+}
+
+/* Has the item's map learn the names of all members, if it has room for them. */
+static enum status
+map_learn_names(struct timed_item *item, uint64_t count)
+{
+	uint64_t from = 0;
+
+	if (!timed_names_begin(item, count))
+		return STATUS_OK;
+	do {
+		struct arena_mark mark = arena_mark(item->arena);
+		struct timed_members page;
+		enum status status = timed_members_page(item, from, NAMES_PAGE, &page);
+
+		/* Some of the names would pass for all. */
+		if (status != STATUS_OK)
+			timed_names_forget(item);
+		TRY(status);
+		from = page.next;
+		for (size_t i = 0; i < page.count; i++)
+			if (!timed_names_learn(item, page.members[i].name))
+				return STATUS_OK;
+		arena_reset(item->arena, mark);
+	} while (from);
+	return STATUS_OK;
+}
+
+/* Draws a name by the item's map. STATUS_NOT_FOUND: it has none, or that knows no names. */
+static enum status
+draw_by_map(struct timed_item *item, uint64_t count, struct str *ret)
+{
+	bool wants;
+	enum status status = timed_names_draw(item, count, ret, &wants);
+
+	if (status != STATUS_NOT_FOUND || !wants)
+		return status;
+	TRY(map_learn_names(item, count));
+	return timed_names_draw(item, count, ret, &wants);
+}
+
 /* Draws one member of a set. STATUS_NOT_FOUND: all have to be read. */
 static enum status
 draw_one(struct timed_item *item, uint64_t count, struct timed_members *ret)
 {
 	struct timed_ends *e = item->popping;
+	struct str name;
+	enum status status = draw_by_map(item, count, &name);
 
+	if (status == STATUS_OK)
+		return draw_take(item, name, ret);
+	if (status != STATUS_NOT_FOUND)
+		return status;
 	if (!e)
 		e = arena_zalloc(item->arena, sizeof(*e));
 	if (!e)
 		return STATUS_LIMIT;
 	item->popping = e;
-	if (!e->names && count <= (uint64_t)e->draws * NAMES_SHARE)
+	if (!e->names && count <= (uint64_t)e->draws * TIMED_NAMES_SHARE)
 		TRY(names_read(item, e, count));
 	e->draws++;
 	if (!e->names)
 		return count < TIMED_DRAW_SHARE ? STATUS_NOT_FOUND
 						: draw_from_ranges(item, 1, false, count, ret);
-	ret->members = arena_zalloc(item->arena, sizeof(*ret->members));
-	if (!ret->members)
-		return STATUS_LIMIT;
 	e->drawn = (size_t)draw_below(e->count);
-	ret->members[0].name = e->names[e->drawn];
-	ret->members[0].found = true;
-	ret->count = 1;
-	return STATUS_OK;
+	return draw_take(item, e->names[e->drawn], ret);
 }
 
 enum status

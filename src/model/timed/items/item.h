@@ -76,7 +76,7 @@ struct timed_item {
 	struct str count_key;       /* of the body; NULL: not needed yet */
 	struct timed_known *known;  /* where blocks begin; NULL: it knows of none */
 	struct timed_map *map;      /* the same, between transactions; NULL: none */
-	bool reshaped;              /* this transaction has said that blocks begin elsewhere */
+	bool reshaped;              /* this transaction has told that maps do not hold any more */
 	struct str ends[2];         /* of a list: the places at its left and right end; or NULL */
 	struct timed_pushed *pushed; /* of a list: what may be pushed into the same pair; or NULL */
 	struct timed_member *recent; /* the member that was looked up last, alone; NULL: none */
@@ -150,11 +150,11 @@ MUST_USE enum status timed_item_version(struct timed_item *item, struct kv_futur
 MUST_USE enum status timed_item_watch(struct timed_item *item,
 				      struct kv_future *ret[static TIMED_WATCHES]);
 
-/* ---- Maps of sorted sets (blocks_map.c) ---- */
+/* ---- Maps of sorted sets and of sets (blocks_map.c, names_map.c) ---- */
 
 /*
- * What a process remembers between transactions of how its sorted sets that are changed often lie
- * in the store: a few maps, of some megabytes. Threads may share it. A transaction whose
+ * What a process remembers between transactions of how sorted sets lie in the store, and of the
+ * members of sets: a few maps, of some megabytes. Threads may share it. A transaction whose
  * `t->maps` is set uses it, checks what it takes, and gives it back by timed_maps_return(), whether
  * or not it took place, before struct timed is forgotten. Not for a store that other processes
  * write to: those of earlier versions would not tell what they change. NULL: out of memory.

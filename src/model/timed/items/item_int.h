@@ -24,7 +24,7 @@ enum timed_part {
 	TIMED_PART_DUES = 8,    /* → how many of those there are */
 	TIMED_PART_STREAM = 9,  /* → the ids that a stream has had */
 	TIMED_PART_PIECES = 10, /* (id, n) → bytes of a leaf that is too long for a record */
-	TIMED_PART_SHAPE = 11,  /* → of a sorted set, changes when a block begins or ends */
+	TIMED_PART_SHAPE = 11,  /* → a number that changes with what maps of the body say */
 	/* A copy of a stream has these as well. */
 	TIMED_PART_GROUP = 12,    /* (name) → a group of consumers of a stream */
 	TIMED_PART_GROUPS = 13,   /* → how many there are */
@@ -441,7 +441,7 @@ MUST_USE enum status timed_map_before(struct timed_item *item, unsigned level, s
 				      struct str *ret);
 /* The body is not the item's any more. */
 void timed_map_drop(struct timed_item *item);
-/* Says in the store that blocks begin elsewhere: before each such change. */
+/* Says in the store that blocks begin elsewhere, or of a set that its members are others. */
 MUST_USE enum status timed_map_reshape(struct timed_item *item);
 /* A block now begins at the order, in the one at `from`. */
 void timed_map_divide(struct timed_item *item, unsigned level, struct str from, struct str order);

@@ -1,6 +1,7 @@
 /* Members of hashes, sets and sorted sets, by their names. */
 #include "base/hash.h"
 #include "model/timed/items/ends.h"
+#include "model/timed/items/names_map.h"
 #include "model/timed/items/pack.h"
 
 enum {
@@ -263,6 +264,8 @@ member_put(struct timed_item *item, struct timed_member *member, const struct ti
 		return STATUS_OK;
 	*added += !there;
 	TRY(timed_item_touch(item));
+	if (!there)
+		TRY(timed_names_add(item, member->name));
 	TRY(timed_leaf_drop(item, &old.pieces));
 	TRY(member_write_order(item, member, there));
 	TRY(member_write(item, key, member));
@@ -390,6 +393,7 @@ timed_members_delete(struct timed_item *item, struct timed_member *members, size
 		members[i].old_score = members[i].score;
 		TRY(timed_item_touch(item));
 		TRY(timed_leaf_drop(item, &members[i].pieces));
+		TRY(timed_names_remove(item, members[i].name));
 		if (item->type == TIMED_ZSET)
 			TRY(timed_zset_erase(item, members[i].name, members[i].score, false));
 		TRY(timed_item_clear(item, r.keys[i]));
