@@ -149,6 +149,17 @@ fiber_stack_left(const struct fiber *f)
 	return here < end || here >= f->map + f->map_bytes ? SIZE_MAX : (size_t)(here - end);
 }
 
+/* Gives the system back the pages further than so many bytes from where the stack begins. */
+static void
+fiber_give_pages(struct fiber *f, size_t keep_bytes)
+{
+	size_t page = f->guard_bytes; /* the guard is one page, and the map begins at a page */
+
+	if (keep_bytes < fiber_stack_bytes(f))
+		(void)madvise(f->map + f->guard_bytes,
+			      (fiber_stack_bytes(f) - keep_bytes) / page * page, MADV_DONTNEED);
+}
+
 void
 fiber_trim(struct fiber *f)
 {
@@ -156,13 +167,9 @@ fiber_trim(struct fiber *f)
 		SPARE_BYTES = 1024, /* for the calls from here on */
 	};
 	size_t used = (size_t)(f->map + f->map_bytes - (char *)__builtin_frame_address(0));
-	size_t page = f->guard_bytes; /* the guard is one page, and the map begins at a page */
 
 	assert(f->caller && used < fiber_stack_bytes(f));
-	if (used + SPARE_BYTES < fiber_stack_bytes(f))
-		(void)madvise(f->map + f->guard_bytes,
-			      (fiber_stack_bytes(f) - used - SPARE_BYTES) / page * page,
-			      MADV_DONTNEED);
+	fiber_give_pages(f, used + SPARE_BYTES);
 }
 
 void
@@ -173,9 +180,7 @@ fiber_trim_idle(struct fiber *f, size_t keep_bytes)
 	/* Frames that were left by a jump. */
 	__asan_unpoison_memory_region(f->map, f->map_bytes);
 #endif
-	if (keep_bytes < fiber_stack_bytes(f))
-		(void)madvise(f->map + f->guard_bytes, fiber_stack_bytes(f) - keep_bytes,
-			      MADV_DONTNEED);
+	fiber_give_pages(f, keep_bytes);
 }
 
 bool

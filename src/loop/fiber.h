@@ -3,9 +3,10 @@
  * same thread. A loop runs each request on one, so that the code of a request reads from top to
  * bottom and still never blocks the loop.
  *
- * The caller owns a fiber. From the beginning of its function until that returns it belongs to the
- * thread that entered it, and one thread uses it at a time: there is no lock. The switch is
- * Boost.Context's; the sanitizers are told of it.
+ * The caller owns a fiber. From the moment that a thread first enters it until its function has
+ * returned, only that thread may enter it; an idle fiber may be started by another thread. There is
+ * no lock, so never two threads at a time. The switch is Boost.Context's; the sanitizers are told
+ * of it.
  */
 #ifndef FROND_LOOP_FIBER_H
 #define FROND_LOOP_FIBER_H
@@ -67,8 +68,8 @@ size_t fiber_stack_left(const struct fiber *f);
 void fiber_trim(struct fiber *f);
 
 /*
- * For a fiber that is idle and is going to be started again: gives the system back its pages that
- * are further than so many bytes from where its stack begins.
+ * For an idle fiber that is kept to be started again: keeps so many bytes from the beginning of its
+ * stack, and gives the system back the pages behind these.
  */
 void fiber_trim_idle(struct fiber *f, size_t keep_bytes);
 

@@ -10,12 +10,6 @@
 
 /* ---- A region ---- */
 
-static size_t
-region_units(size_t bytes)
-{
-	return (bytes + REGION_UNIT_BYTES - 1) / REGION_UNIT_BYTES;
-}
-
 void *
 region_alloc(struct region *r, size_t bytes)
 {
@@ -105,8 +99,10 @@ image_note(struct script_image *i, struct lua_State *lua, size_t bytes)
 void
 image_restore(struct script_image *i)
 {
-	i->noted.most = i->region.most;
+	size_t most = i->region.most; /* what was touched stays touched */
+
 	i->region = i->noted;
+	i->region.most = most;
 	memcpy(i->region.base, i->copy, i->region.used);
 }
 

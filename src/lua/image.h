@@ -2,13 +2,15 @@
  * Lua states as they were before they ran anything, so that a script need not open libraries and
  * compile its text each time.
  *
- * A state that is kept lies in one stretch of memory, the region, and there is a copy of that. What
- * a script does to its state it does in the region and in blocks elsewhere. These are freed, and
- * the copy is put back over the region: all is as it was, whatever the script has done and however
- * it was ended. So a script finds nothing of those before it, as in a new state.
+ * An image is a Lua state together with a copy of it. The state lies in one stretch of memory, the
+ * region. A script may change the region, and may allocate blocks outside of it. When the script
+ * has ended, these blocks are freed; before the next one the copy is written over the region. Then
+ * the state is as it was, whatever a script has done and however it was ended. So no script finds
+ * anything that an earlier one has left.
  *
- * The images of a process are in a list, the one that was used last first; who runs a script takes
- * one out. Threading: any thread may call the functions on the list, an image is of who has it.
+ * The images of a process are in a list, the one that was used last first. Whoever runs a script
+ * takes an image out, and gives it back. Threading: any thread may call the functions on the list;
+ * an image belongs to the thread that has taken it.
  */
 #ifndef FROND_LUA_IMAGE_H
 #define FROND_LUA_IMAGE_H
@@ -38,8 +40,8 @@ struct region_block {
 
 struct region {
 	char *base;
-	size_t used; /* no block lies behind */
-	size_t most; /* that were used since it was made or trimmed */
+	size_t used; /* bytes; no block lies behind them */
+	size_t most; /* what `used` was at most since the region was made or trimmed */
 	struct region_block *free[REGION_CLASSES + 1];
 };
 
@@ -64,6 +66,12 @@ void region_free(struct region *r, void *block, size_t bytes);
 /* A block of `bytes` has `left` from now on, as many or fewer; or more, if region_fits(). */
 void region_shrink(struct region *r, void *block, size_t bytes, size_t left);
 
+static inline size_t
+region_units(size_t bytes)
+{
+	return (bytes + REGION_UNIT_BYTES - 1) / REGION_UNIT_BYTES;
+}
+
 static inline bool
 region_has(const struct region *r, const void *block)
 {
@@ -75,8 +83,7 @@ region_has(const struct region *r, const void *block)
 static inline bool
 region_fits(size_t bytes, size_t wanted)
 {
-	return (bytes + REGION_UNIT_BYTES - 1) / REGION_UNIT_BYTES ==
-	       (wanted + REGION_UNIT_BYTES - 1) / REGION_UNIT_BYTES;
+	return region_units(bytes) == region_units(wanted);
 }
 
 /* ---- Images ---- */
@@ -86,7 +93,7 @@ struct script_image *image_new(struct str key);
 void image_free(struct script_image *i); /* NULL is fine */
 /* Notes what is in the region. False: out of memory. */
 bool image_note(struct script_image *i, struct lua_State *lua, size_t bytes);
-/* The region is as it was noted. */
+/* Makes the region what it was when it was noted. */
 void image_restore(struct script_image *i);
 
 struct script_images;

@@ -1,7 +1,7 @@
 /*
  * The memory of a script. It is counted, and taken of memory_bytes like everything that a command
- * holds. Blocks are in the region of an image as long as that has room. All others are in a list,
- * by which they are freed when a script is not entered again.
+ * holds. A block lies in the region of the script's image if that has room for it. All other blocks
+ * are in a list, and are freed by that when the script has ended.
  */
 #include <assert.h>
 #include <string.h>

@@ -14,7 +14,7 @@ enum {
 
 /* On the script's stack. False: it has failed. */
 static bool
-script_is_prepared(struct script *s)
+script_prepare(struct script *s)
 {
 	if (s->owner->prepare && lua_cpcall(s->lua, s->owner->prepare, s) != 0)
 		return false;
@@ -28,11 +28,13 @@ static void
 script_main(void *arg)
 {
 	struct script *s = arg;
-	bool prepared;
+	bool prepared, failed;
 
 	s->lua = script_memory_open(s, &prepared);
-	if (!s->lua || (!prepared && !script_is_prepared(s)) ||
-	    (!s->is_over && lua_cpcall(s->lua, s->owner->body, s) != 0))
+	failed = !s->lua || (!prepared && !script_prepare(s));
+	if (!failed && !s->is_over)
+		failed = lua_cpcall(s->lua, s->owner->body, s) != 0;
+	if (failed)
 		s->owner->failed(s);
 }
 

@@ -63,10 +63,10 @@ struct script_images;
 /* What differs between those who run scripts. */
 struct script_owner {
 	/*
-	 * On the script's stack: opens what it wants and compiles the text, and leaves in Lua's
-	 * registry what `body` needs. Depends on nothing but what `key` of the script names, since
-	 * it is left out where an image has what came of it. May set `is_over`: then it has
-	 * answered, and there is no `body`. NULL: `body` does all.
+	 * On the script's stack: opens the libraries and compiles the text. What `body` needs it
+	 * puts into Lua's registry. It is not called where there is an image of an earlier call
+	 * with the same `key`, so it may depend on nothing else. If it has answered, because the
+	 * text is wrong, it sets `is_over`, and `body` is not called. May be NULL.
 	 */
 	lua_CFunction prepare;
 	/*
@@ -102,7 +102,7 @@ struct script {
 	struct fiber *fiber;
 	struct script_image *image; /* in whose region its state is; NULL: it is all in blocks */
 	struct script_block *blocks;
-	bool is_over;        /* without its body */
+	bool is_over;        /* `prepare` has answered; `body` is not called */
 	size_t bytes;        /* of the region's blocks and the others */
 	size_t listed_bytes; /* of the others */
 	size_t room_bytes;   /* that are taken of `part` for the region and the list */

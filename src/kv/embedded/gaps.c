@@ -14,7 +14,7 @@ enum {
 struct gap {
 	uint64_t from;     /* the version; 0: there is no gap */
 	uint64_t took_ns;  /* all searches that it was made of */
-	uint64_t worth_ns; /* what is left of that, while others want its place */
+	uint64_t worth_ns; /* what is left of that since the gap was used last */
 	size_t begin_len;
 	size_t end_len;
 	char begin[GAPS_KEY_BYTES + 1];
@@ -24,7 +24,7 @@ struct gap {
 /* For reads from the left, or from the right. */
 struct side {
 	struct gap gaps[GAPS_EACH];
-	unsigned next; /* where the search for one begins that is worth nothing */
+	unsigned next; /* the place at which the next search for a gap of no worth begins */
 };
 
 /* The lock guards all of it. */
@@ -179,8 +179,9 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 }
 
 /*
- * The gap whose place one takes that is worth so much, as all places are taken; NULL: none. Where
- * several are worth nothing, they take turns.
+ * All places are taken: the gap that a new one replaces, whose search took so long; NULL: none is
+ * replaced. Lowers what the gaps are worth (gaps.h). If several have no worth left, each call
+ * begins to look at another place, so that it is not always the same one.
  */
 static struct gap *
 side_replace(struct side *side, uint64_t took_ns)

@@ -27,12 +27,13 @@
  * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
  * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one.
  *
- * If it touches none and all places are taken, what the searches took decides. A gap is worth the
- * time that all searches took which it was made of, since without it the next one takes as long
- * again. A gap that has just been made or used is worth all of it. Each one more for which there is
- * no place takes so much from all as it is worth itself, and the place of one that is worth nothing
- * any more; if none is, it is not kept. So a short search does not cost the gap behind which a
- * queue begins, and what nobody uses any more makes room after a while.
+ * If it touches none and all places are taken, the time of the searches decides which gap is kept.
+ * Without a gap the next search takes as long again as those by which the gap was found, so that
+ * time is what the gap is worth. While a gap is not used, its worth falls: each new gap that finds
+ * no place lowers the worth of all others by its own, or by that of the least one if that is less.
+ * If the worth of one is 0 then, the new gap takes its place; else the new gap is not kept. Being
+ * used gives a gap all of its worth again. So the gap behind which a queue begins, which saves a
+ * long search, is not lost to a short one, and gaps that nobody uses make room after a while.
  *
  * A read need not begin in the gap that helps it. Whoever pushes to a list asks for the last block
  * before the new element, so the range ends further to the right each time, behind the gap. Such a

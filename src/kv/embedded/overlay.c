@@ -5,8 +5,9 @@
  * it. An entry tells of its own key, whatever the spans say. Without an entry, a key in a `stamped`
  * span is unreadable; else a key in a `cleared` span is absent; else the snapshot decides. So a
  * clear of a range removes the entries in it and takes the range out of `stamped`, and a stamped
- * key makes the entries in its span unreadable. In a `passed` span a read has found no key. A key
- * that is written there later is taken out of the span, unless it is cleared.
+ * key makes the entries in its span unreadable. In a `passed` span a read has found no key. If a
+ * key in it is written later, the span ends before that key, and another one begins behind it;
+ * clearing a key leaves the span as it is.
  */
 #include "kv/embedded/overlay.h"
 

@@ -566,8 +566,10 @@ range_seek(struct range_job *job)
 		range_seek_around(job);
 	else
 		range_seek_end(job);
-	took_ns = job->entity_len ? clock_mono_ns() - began_ns : 0;
-	if (!job->entity_len || took_ns < job->tx->store->search_ns)
+	if (!job->entity_len)
+		return;
+	took_ns = clock_mono_ns() - began_ns;
+	if (took_ns < job->tx->store->search_ns)
 		return;
 	rocksdb_iter_get_error(job->it, &error);
 	if (!error)

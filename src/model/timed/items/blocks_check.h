@@ -29,7 +29,7 @@ MUST_USE enum status blocks_check_take(struct catalog_verify *v, struct blocks_c
 				       uint64_t counts);
 /* There is no other block of the level. `wrong` tells whether all were right. */
 MUST_USE enum status blocks_check_end(struct catalog_verify *v, struct blocks_check *c);
-/* Whatever has failed. */
+/* Ends a check wherever it is; one that was zeroed may be released. */
 void blocks_check_release(struct blocks_check *c);
 
 #endif

@@ -6,13 +6,13 @@
  *
  * The part SHAPE of a body is a number. Whoever begins or ends a block of a sorted set, or changes
  * which members a set has, adds a random number to it in the same transaction
- * (timed_map_reshape()). A map is of one value of
- * SHAPE, and a transaction that wants to use a map reads SHAPE first: if it is the map's,
- * blocks begin now where they did when the map learned it, whoever has written meanwhile. If
- * not, the map starts anew. A transaction changes the map together with the blocks, and the
- * number that it adds is random: so the map need not know whether the transaction took place.
- * If it did, SHAPE is what the map says; if not, or if another transaction has changed the
- * shape at the same time, it is something else.
+ * (timed_map_reshape()). A map is of one value of SHAPE, and a transaction that wants to use a map
+ * reads SHAPE first: if it is the map's, blocks begin now where they did when the map learned it,
+ * whoever has written meanwhile. If not, the map starts anew. A transaction changes the map
+ * together with the blocks, and the number that it adds is random: so the map need not know whether
+ * the transaction took place. If it did, SHAPE is what the map says; if not, or if another
+ * transaction has changed the shape at the same time, it is something else. The same holds for the
+ * names of a set's members (names_map.c).
  *
  * A map says what is so at the transaction's snapshot. It stays so until the commit, since the
  * transaction has read SHAPE and conflicts with whoever changes it. That is coarser than the

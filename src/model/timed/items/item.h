@@ -153,11 +153,11 @@ MUST_USE enum status timed_item_watch(struct timed_item *item,
 /* ---- Maps of sorted sets and of sets (blocks_map.c, names_map.c) ---- */
 
 /*
- * What a process remembers between transactions of how sorted sets lie in the store, and of the
- * members of sets: a few maps, of some megabytes. Threads may share it. A transaction whose
- * `t->maps` is set uses it, checks what it takes, and gives it back by timed_maps_return(), whether
- * or not it took place, before struct timed is forgotten. Not for a store that other processes
- * write to: those of earlier versions would not tell what they change. NULL: out of memory.
+ * What a process keeps between transactions, in maps: where the blocks of sorted sets begin, and
+ * which members sets have; some megabytes. Threads may share it. A transaction whose `t->maps` is
+ * set uses it, checks what it takes, and gives it back by timed_maps_return(), whether or not it
+ * took place, before struct timed is forgotten. Not for a store that other processes write to:
+ * those of earlier versions would not tell what they change. NULL: out of memory.
  */
 struct timed_maps *timed_maps_new(void);
 /* NULL is fine. All that was taken has been given back. */

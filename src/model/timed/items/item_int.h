@@ -422,8 +422,8 @@ void timed_known_set_count(struct timed_item *item, unsigned level, struct str f
 struct str *timed_known_change(struct timed_item *item, unsigned level, struct str from,
 			       int64_t change);
 /*
- * The block of the level that began at the order is now part of the one before it, which begins at
- * `former` and which the caller has had timed_known_add() remember up to the order.
+ * On that level the block that began at `order` has become part of the block before it, which
+ * begins at `former`. The caller has called timed_known_add() for `former` and `order`.
  */
 void timed_known_join(struct timed_item *item, unsigned level, struct str former, struct str order);
 

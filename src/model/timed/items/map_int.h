@@ -40,8 +40,9 @@ struct timed_map {
 };
 
 /*
- * Gets the item its map, once in a transaction. STATUS_NOT_FOUND: it has none. `wanted`: who asks
- * often gets a new one.
+ * Sets item->map to a map of the item's body, which the transaction then has until it ends. With
+ * `wanted` a body that has been asked for often gets a new map if there is none; else only a map
+ * that is there is taken. STATUS_NOT_FOUND: there is none.
  */
 MUST_USE enum status timed_map_take(struct timed_item *item, bool wanted);
 /* Forgets everything. */

@@ -84,8 +84,10 @@ timed_names_draw(struct timed_item *item, uint64_t count, struct str *ret, bool 
 }
 
 /*
- * The members of a set change. `*ret`: what a map knows of them, to be changed likewise; NULL:
- * nothing. A map is taken before the store is told, since then its number is still that.
+ * Before a member of a set comes or goes: takes the set's map, if there is one, and has the store
+ * say that older maps are wrong. `*ret` is the names that the map knows, which the caller has to
+ * change; NULL: it knows none. The map is taken first: what timed_map_reshape() adds to the number
+ * in the store would make it seem out of date.
  */
 static enum status
 names_change(struct timed_item *item, struct map_names **ret)

@@ -1,8 +1,9 @@
 /*
  * The names of the members of a set that is drawn from often, which a process keeps between
- * transactions in a map (blocks_map.c says why one that is used is right). A draw then reads the
- * number of the map's version and nothing else, where it else reads some fifty members, and in a
- * set that is filled and emptied for long all that have gone from between these, too.
+ * transactions in a map; blocks_map.c explains why what a map says can be trusted. With it a
+ * transaction that draws reads one number, and no members. Without it each draw reads some fifty
+ * members, and steps over all deleted ones between them, of which a set that has been filled and
+ * emptied for long has many.
  */
 #ifndef FROND_MODEL_TIMED_ITEMS_NAMES_MAP_H
 #define FROND_MODEL_TIMED_ITEMS_NAMES_MAP_H

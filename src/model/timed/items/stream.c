@@ -14,7 +14,7 @@ enum {
 	FIELD_BYTES = 9,                         /* of a length, at most */
 	FIND_WAVE = 256,                         /* point reads that go out together */
 	TRIMMED_AT_FIRST = 4,                    /* entries; most trims are of one or none */
-	TRIMMED_KEYS = 64,                       /* that are cleared one by one */
+	TRIMMED_KEYS = 64,                       /* up to so many entries are cleared one by one */
 };
 
 static const struct timed_stream_id id_last = { UINT64_MAX, UINT64_MAX };

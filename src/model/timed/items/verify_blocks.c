@@ -1,5 +1,4 @@
-#include <endian.h>
-
+#include "base/little_endian.h"
 #include "kv/tuple.h"
 #include "model/timed/items/blocks_check.h"
 
@@ -9,14 +8,9 @@ below_entries(const struct blocks_check *c)
 {
 	struct str value = c->below.pair.value;
 	struct timed_run run;
-	uint64_t n;
 
-	if (c->level > 1) {
-		if (value.len != sizeof(n))
-			return 0;
-		memcpy(&n, value.ptr, sizeof(n));
-		return le64toh(n);
-	}
+	if (c->level > 1)
+		return value.len == sizeof(uint64_t) ? little_endian_64(value.ptr) : 0;
 	if (!c->is_list || !timed_is_run(value))
 		return 1;
 	return timed_run_parse(value, &run) == STATUS_OK ? run.count : 0;
@@ -96,6 +90,8 @@ blocks_check_release(struct blocks_check *c)
 {
 	if (c->is_open)
 		catalog_verify_cursor_close(&c->below);
+	/* The next level may fail before it has a cursor. */
+	c->below = (struct catalog_verify_cursor){ 0 };
 	c->is_open = false;
 	c->level = 0;
 }
