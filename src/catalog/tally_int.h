@@ -31,6 +31,8 @@ enum {
 	CATALOG_TALLY_STEPS = 16,
 	/* changed keys per counter after which a database is tended */
 	CATALOG_TALLY_DUE_KEYS = 12,
+	/* a database that is written to is left alone so many times as long as tending took */
+	CATALOG_TALLY_PAUSES = 16,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
 	CATALOG_TALLY_MORE_MS = 1000, /* the same for a database whose tending was not finished */
@@ -129,9 +131,11 @@ struct catalog_tally {
 	atomic_bool queued;
 	/* Threads that tend it by themselves: the background leaves it to them. */
 	atomic_uint tending;
-	uint64_t tended_ns; /* only the thread that tends uses this and `more` */
-	bool more;          /* the last call left work */
-	char bytes[];       /* of the copy: the name, then the prefix */
+	/* Only the thread that tends uses these: when that was, how long it took, */
+	uint64_t tended_ns;
+	uint64_t took_ns;
+	bool more;    /* and whether it left work. */
+	char bytes[]; /* of the copy: the name, then the prefix */
 };
 
 struct catalog_tallies {

@@ -45,6 +45,8 @@ struct tend {
 	bool opened;
 	/* this call has announced new ranges; writers may still use the range to be split */
 	bool announced;
+	/* this call has merged ranges; writers may still use those, which would be merged again */
+	bool merged;
 	bool acted;
 	struct buf key;
 	struct piece *pieces;
@@ -579,6 +581,7 @@ tend_merge(struct tend *t)
 		if (count == 1)
 			continue;
 		merged += count;
+		t->merged = true;
 		TRY(tend_merge_run(t, i, count, keys));
 	}
 	return STATUS_OK;
@@ -644,7 +647,7 @@ tend_step_body(struct kv_tx *tx, void *arg)
 	struct tend *t = arg;
 	struct tend_list *l = &t->lists[t->list];
 
-	l->current = false;
+	l->current = t->merged = false;
 	TRY(tend_begin(t, tx, l->arena));
 	TRY(catalog_ranges_read(tx, t->db, t->list, t->arena, &t->all));
 	t->wanted = 2 * square_root(t->all.total) / t->sizes.cut;
@@ -709,15 +712,15 @@ tend_fold_others(struct tend *t, struct kv_store *store, int *steps)
 static enum status
 tend_list(struct tend *t, struct kv_store *store, bool *ret_more)
 {
-	t->opened = t->announced = false;
-	for (int steps = 0; steps < CATALOG_TALLY_STEPS && !t->announced; steps++) {
+	t->opened = t->announced = t->merged = false;
+	for (int steps = 0; steps < CATALOG_TALLY_STEPS && !t->announced && !t->merged; steps++) {
 		t->attempt = 0;
 		TRY(kv_run(store, tend_step_body, t, NULL, t->err));
 		if (!t->acted) {
 			*ret_more = *ret_more || t->opened;
 			return STATUS_OK;
 		}
-		if (!t->announced)
+		if (!t->announced && !t->merged)
 			TRY(tend_fold_others(t, store, &steps));
 	}
 	*ret_more = true;
@@ -824,9 +827,13 @@ tally_is_due(struct catalog_tally *tally, bool all)
 	uint64_t counters = 0;
 	/* What is left are mostly ranges in which writers are still busy. */
 	uint64_t idle_ms = tally->more ? CATALOG_TALLY_MORE_MS : CATALOG_TALLY_IDLE_MS;
+	uint64_t idle_ns = clock_mono_ns() - tally->tended_ns;
 
-	if (all || clock_mono_ns() - tally->tended_ns >= idle_ms * CLOCK_NS_PER_MS)
+	if (all || idle_ns >= idle_ms * CLOCK_NS_PER_MS)
 		return true;
+	/* Counters that are often written are slow to read, since the engine has all versions. */
+	if (idle_ns < CATALOG_TALLY_PAUSES * tally->took_ns)
+		return false;
 	pthread_mutex_lock(&tally->lock);
 	/*
 	 * Tending a database reads all of its counters, some of them several times. A list has
@@ -844,6 +851,7 @@ tally_is_due(struct catalog_tally *tally, bool all)
 static enum status
 tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_more, struct err *err)
 {
+	uint64_t begun_ns = clock_mono_ns();
 	enum status status;
 
 	atomic_store(&tally->queued, false);
@@ -851,6 +859,7 @@ tally_tend_one(struct kv_store *store, struct catalog_tally *tally, bool *ret_mo
 	tally->more = false;
 	status = tend_db(store, &tally->db, tally, NULL, &tally->more, err);
 	tally->tended_ns = clock_mono_ns();
+	tally->took_ns = tally->tended_ns - begun_ns;
 	if (status == STATUS_NOT_FOUND) /* the database was deleted meanwhile */
 		return STATUS_OK;
 	*ret_more = *ret_more || tally->more;

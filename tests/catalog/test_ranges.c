@@ -242,12 +242,16 @@ make(struct fixture *f, const char *name, const char *keys, const char *ranges)
 uint64_t __real_clock_mono_ns(void);
 uint64_t __wrap_clock_mono_ns(void);
 
-static _Thread_local uint64_t now_ms; /* 0: the clock goes as it does */
+static _Thread_local uint64_t now_ms;  /* 0: the clock goes as it does */
+static _Thread_local uint64_t look_ms; /* and each look at it takes so long */
 
 uint64_t
 __wrap_clock_mono_ns(void)
 {
-	return now_ms ? now_ms * CLOCK_NS_PER_MS : __real_clock_mono_ns();
+	if (!now_ms)
+		return __real_clock_mono_ns();
+	now_ms += look_ms;
+	return now_ms * CLOCK_NS_PER_MS;
 }
 
 /* As another process: it reads the ranges that there are now. */
@@ -336,12 +340,12 @@ ranges_are_split_and_merged_to_the_key(void **state)
 		{ "a8 b3", "-b:8 b-:3", "-b:8 b-:3", NULL, 1 },
 		{ "a9 b3", "-b:9 b-:3", "-a04:4 a04-b:5 b-:3", NULL, 3 },
 		{ "a9 b9 c3", "-b:9 b-c:9 c-:3", "-a04:4 a04-b:5 b-b04:4 b04-c:5 c-:3", NULL, 4 },
-		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "-c:4 c-:1", NULL, 2 },
+		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "-c:4 c-:1", "-c:4 c-:1", 1 },
 		{ "a2 b3 c1", "-b:2 b-c:3 c-:1", "-b:2 b-c:3 c-:1", NULL, 1 },
-		{ "a1 b1 c1 d1 e1 g1", "-b:1 b-c:1 c-d:1 d-e:1 e-f:1 f-:1", "-e:4 e-f:1 f-:1", NULL,
-		  2 },
-		{ "a1 b1 d1", "-b:1 b-c:1 d-:1", "-c:2 d-:1", NULL, 2 },
-		{ "a1 c1 d1 e1", "-b:1 c-d:1 d-e:1 e-:1", "-b:1 c-e:2 e-:1", NULL, 2 },
+		{ "a1 b1 c1 d1 e1 g1", "-b:1 b-c:1 c-d:1 d-e:1 e-f:1 f-:1", "-e:4 e-f:1 f-:1",
+		  "-e:4 e-f:1 f-:1", 1 },
+		{ "a1 b1 d1", "-b:1 b-c:1 d-:1", "-c:2 d-:1", "-c:2 d-:1", 1 },
+		{ "a1 c1 d1 e1", "-b:1 c-d:1 d-e:1 e-:1", "-b:1 c-e:2 e-:1", "-b:1 c-e:2 e-:1", 1 },
 		{ "a1 c1 e9", "-b:1 c-d:1 d-:9", "-b:1 c-d:1 d-:9 e08-:0",
 		  "-b:1 c-d:1 d-e04:4 e04-e08:5 e08-:0", 2 },
 		{ "a4 b4", "-c:4 b-:4", "-b:4 b-c:4 c-:0", NULL, 2 },
@@ -372,15 +376,15 @@ ranges_are_split_and_merged_to_the_key(void **state)
 		  "-a1:10 a1-a2:10 a2-b:5 b-b1:10 b1-b2:10 b2-c:4 c-:1", NULL, 2 },
 		{ "a3 b1", "-:3", "-:4", NULL, 2 },
 		{ "a3 b1", "-:5", "-:4", NULL, 2 },
-		{ "a3 b1 c1", "-b:4 b-c:0 c-:1", "-c:4 c-:1", NULL, 2 },
-		{ "a3 b1 c1", "-b:3 b-c:1 c-:1", "-c:4 c-:1", NULL, 2 },
+		{ "a3 b1 c1", "-b:4 b-c:0 c-:1", "-c:4 c-:1", "-c:4 c-:1", 1 },
+		{ "a3 b1 c1", "-b:3 b-c:1 c-:1", "-c:4 c-:1", "-c:4 c-:1", 1 },
 		{ "a3 b3 c2 d1", "-b:3 b-c:3 c-d:2 d-:1", "-b:3 b-c:3 c-d:2 d-:1", NULL, 1 },
 		{ "a3 b5 c9", "-b:3 b-:14", "-b:3 b-:14 c08-:0",
 		  "-b:3 b-c:5 c-c04:4 c04-c08:5 c08-:0", 2 },
 		{ "a2 b2 c9", "-b:2 b-c:2 c-:9", "-c:4 c-:9 c08-:0",
-		  "-c:4 c-c04:4 c04-c08:5 c08-:0", 3 },
+		  "-c:4 c-c04:4 c04-c08:5 c08-:0", 2 },
 		{ "a2 b2 c1", "-b:6 b-c:-2 c-:1", "-b:6 b-c:-2 c-:1", NULL, 1 },
-		{ "a2 b2 c1", "-c:6 b-c:-2 c-:1", "-c:4 c-:1", NULL, 4 },
+		{ "a2 b2 c1", "-c:6 b-c:-2 c-:1", "-c:4 c-:1", "-c:4 c-:1", 3 },
 		{ "a90 b90 c90 d90 e90 f90 g90 h90 i90 j90 k90 l90 m90 n90 o90 "
 		  "p90 q90 r90 s90 t90 z1",
 		  "-b:90 b-c:90 c-d:90 d-e:90 e-f:90 f-g:90 g-h:90 h-i:90 "
@@ -403,7 +407,7 @@ ranges_are_split_and_merged_to_the_key(void **state)
 		  "-b:1 b-c:1 c-d:1 d-e:1 e-f:1 f-g:1 g-h:1 h-i:1 i-j:1 j-k:1 "
 		  "k-l:1 l-m:1 m-n:1 n-o:1 o-p:1 p-q:1 q-r:1 r-s:1 s-t:1 t-u:1 "
 		  "u-:1",
-		  "-e:4 e-i:4 i-m:4 m-q:4 q-u:4 u-:1", NULL, 2 },
+		  "-e:4 e-i:4 i-m:4 m-q:4 q-u:4 u-:1", "-e:4 e-i:4 i-m:4 m-q:4 q-u:4 u-:1", 1 },
 	};
 	struct fixture *f = *state;
 	char name[16];
@@ -448,11 +452,11 @@ a_writer_who_comes_between_loses_no_key(void **state)
 		  "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-b:3 b-:2", 2, 1 },
 		{ "a20 b1", "-b:20 b-:1", "c2", "-c:1 b-:1",
 		  "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-c:3 c-:2",
-		  "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-c:3 c-:2", 5, 1 },
-		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "A1", "-b:1", "-b:3 b-c:2 c-:1", "-b:3 b-c:2 c-:1",
-		  4, 1 },
-		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "d1", "-b:-1 b-:2", "-c:4 c-:2", "-c:4 c-:2", 4,
-		  1 },
+		  "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-c:3 c-:2", 4, 1 },
+		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "A1", "-b:1", "-b:1 -c:4 c-:1", "-b:3 b-c:2 c-:1",
+		  1, 1 },
+		{ "a2 b2 c1", "-b:2 b-c:2 c-:1", "d1", "-b:-1 b-:2", "-b:-1 -c:4 b-:2 c-:1",
+		  "-c:4 c-:2", 1, 1 },
 		{ "a9", "-:9", "b2", "-:2", "-:11 a08-:0", "-a04:4 a04-a08:5 a08-:2", 2, 1 },
 		{ "a9", "-:9", "b9", "-:9", "-:18 a08-:0",
 		  "-a04:4 a04-a08:5 a08-b04:4 b04-b08:5 b08-:0", 2, 1 },
@@ -914,6 +918,27 @@ a_database_of_many_ranges_is_tended_after_more_changes(void **state)
 	now_ms = 0;
 }
 
+static void
+a_database_that_is_slow_to_tend_is_tended_less_often(void **state)
+{
+	struct fixture *f = *state;
+
+	now_ms = 1000000;
+	make(f, "1", "a5", "-:5");
+	catalog_tally_note(f->db, 1);
+	look_ms = 10;
+	assert_true(is_tended(f, false));
+	look_ms = 0;
+	catalog_tally_note(f->db, 100 * CATALOG_TALLY_KEYS);
+	now_ms += CATALOG_TALLY_PAUSES * 10 - 1;
+	assert_false(is_tended(f, false));
+	now_ms++;
+	assert_true(is_tended(f, false));
+	catalog_tally_note(f->db, 100 * CATALOG_TALLY_KEYS);
+	assert_true(is_tended(f, false));
+	now_ms = 0;
+}
+
 /* The last range is opened, and can be split only after writers have learned of that. */
 static void
 a_database_that_is_not_done_is_tended_sooner(void **state)
@@ -1009,6 +1034,7 @@ main(void)
 		CASE(keys_are_estimated_from_some_ranges_on),
 		CASE(a_database_is_tended_after_a_time_or_many_changes),
 		CASE(a_database_of_many_ranges_is_tended_after_more_changes),
+		CASE(a_database_that_is_slow_to_tend_is_tended_less_often),
 		CASE(a_database_that_is_not_done_is_tended_sooner),
 		CASE(a_full_queue_takes_no_database),
 		CASE(an_answer_that_counts_many_keys_asks_for_tending),
