@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "kv/embedded/embedded_int.h"
+#include "kv/embedded/options.h"
 
 void
 rocks_must(const char *error, const char *what)
@@ -23,7 +24,7 @@ rocks_options(void)
 
 	if (emb_entities_init(&entities, NULL, NULL) != STATUS_OK)
 		abort();
-	o = emb_options(cache, &entities, 0, true);
+	o = emb_options(cache, &entities, 0, 0, true);
 
 	rocksdb_cache_destroy(cache);
 	return o;

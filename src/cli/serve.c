@@ -855,6 +855,7 @@ serve(struct serve *s, struct err *err)
 		.create = true,
 		.cache_bytes = s->kv->cache_bytes,
 		.recent_bytes = s->kv->recent_bytes,
+		.write_buffer_bytes = s->kv->write_buffer_bytes,
 		.no_sync = s->no_sync,
 		.reads_if_unwritable = true,
 		.probe_ms = s->kv->probe_ms,

@@ -57,7 +57,8 @@ struct kv_options {
 	bool read_only;        /* every transaction is KV_TX_READ_ONLY */
 	uint64_t cache_bytes;  /* block cache of the embedded engine; 0: by the memory there is */
 	uint64_t recent_bytes; /* embedded: for pairs that were read or written lately; 0: none */
-	uint64_t search_ns;    /* embedded: a search that takes longer is remembered; 0: default */
+	uint64_t write_buffer_bytes; /* embedded: gathered for a table; 0: by the memory there is */
+	uint64_t search_ns; /* embedded: a search that takes longer is remembered; 0: default */
 	const struct kv_shape *shape; /* which keys belong together; NULL: none do */
 	bool no_sync; /* acknowledge before the disk has it; for tests and benchmarks only */
 	/*

@@ -21,6 +21,12 @@
 	       "The embedded engine's memory for single pairs that were read or written lately, "  \
 	       "in front of the cache of blocks. By default a 128th of the memory that there is, " \
 	       "and at least 16 MiB. 0: none.")                                                    \
+	NUMBER(S, write_buffer_bytes, "frond", "write_buffer_bytes", "bytes", 16 << 20,            \
+	       UINT64_C(1) << 30, 0, SETTING_AT_START,                                             \
+	       "How much of what was written the embedded engine gathers in memory, with its log " \
+	       "on the disk, before it makes a table of it. More of it saves merging, and makes "  \
+	       "a start longer. By default a 128th of the memory that there is, at least 16 and "  \
+	       "at most 64 MiB.")                                                                  \
 	NUMBER(S, commit_wait_ms, "frond", "commit_wait_ms", "ms", 100, 3600 * 1000,               \
 	       KV_COMMIT_WAIT_MS, SETTING_AT_START,                                                \
 	       "How long a client waits for a commit that a cluster does not answer. It is then "  \

@@ -24,7 +24,7 @@ START_SECONDS = 30
 FIRST_PORT = 20000  # of those that are tried
 # Of frond, whatever the machine has: figures of different machines stay comparable.
 LOOPS = 2
-CACHES = f"cache_bytes = {40 << 20}\nrecent_bytes = {16 << 20}\n"
+CACHES = f"cache_bytes = {40 << 20}\nrecent_bytes = {16 << 20}\nwrite_buffer_bytes = {16 << 20}\n"
 
 
 TURNS = 3  # of all tests, after which each attack and each rung has run

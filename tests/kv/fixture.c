@@ -89,7 +89,11 @@ fixture_setup(void **state)
 		snprintf(f->url, sizeof(f->url), "%s", url);
 	else
 		fixture_make_dir(f);
-	f->store = fixture_open(f->url, (struct kv_options){ .create = true, .no_sync = true });
+	f->store = fixture_open(f->url, (struct kv_options){
+						.create = true,
+						.write_buffer_bytes = FIXTURE_WRITE_BUFFER_BYTES,
+						.no_sync = true,
+					});
 	assert_ok(kv_run(f->store, clear_body, NULL, NULL, NULL));
 	*state = f;
 	return 0;

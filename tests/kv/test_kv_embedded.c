@@ -14,9 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 #include "base/mem.h"
-#include "base/metric.h"
 #include "base/rand.h"
 #include "kv/embedded/range_int.h"
 #include "kv/keyspace.h"
@@ -944,42 +942,6 @@ fiber_misses_nothing_in_a_table_that_is_not_open(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static uint64_t
-metric_now(const char *name)
-{
-	int64_t value;
-
-	metric_hold();
-	assert_true(metric_value(metric_find(name), 0, &value));
-	metric_release();
-	return (uint64_t)value;
-}
-
-static void
-caches_grow_with_the_memory_that_there_is(void **state)
-{
-	const uint64_t cache_least = 40 << 20, recent_least = 16 << 20;
-	const uint64_t memory = machine_memory_bytes();
-	const uint64_t cache = memory / 32 > cache_least ? memory / 32 : cache_least;
-	const uint64_t recent = memory / 128 > recent_least ? memory / 128 : recent_least;
-	struct kv_options options = { .create = true, .recent_bytes = KV_RECENT_BY_MEMORY };
-	struct kv_store *store = fixture_open(url_of(state), options);
-
-	assert_int_equal(metric_now("frond_store_block_cache_capacity_bytes"), cache);
-	/* Its index has a power of two of buckets: half of its part, or more. */
-	assert_in_range(metric_now("frond_store_recent_capacity_bytes"), recent / 8 * 7,
-			recent + recent / 100);
-	kv_close(store);
-
-	options.cache_bytes = 1 << 20;
-	options.recent_bytes = 1 << 21;
-	store = fixture_open(url_of(state), options);
-	assert_int_equal(metric_now("frond_store_block_cache_capacity_bytes"), 1 << 20);
-	assert_in_range(metric_now("frond_store_recent_capacity_bytes"), 7 << 18,
-			(1 << 21) + (1 << 16));
-	kv_close(store);
-}
-
 /*
  * With a cache that is far too small, most reads meet blocks, index and filter partitions that are
  * not in memory: what is there must not pass for all there is.
@@ -1155,7 +1117,6 @@ main(int argc, char **argv)
 		T(scan_asks_for_no_more_than_its_transaction_may),
 		T(range_on_its_way_is_cancelled_with_its_transaction),
 		T(fiber_misses_nothing_in_a_table_that_is_not_open),
-		T(caches_grow_with_the_memory_that_there_is),
 		T(fiber_misses_nothing_that_is_not_in_memory),
 	};
 

@@ -315,26 +315,6 @@ bool emb_is_incomplete(const char *rocksdb_error);
 /* The status of an error of RocksDB, which is freed; explained with `what` was being done. */
 enum status emb_error(char *rocksdb_error, const char *what, struct err *err);
 
-/* ---- RocksDB's options: options.c ---- */
-
-/* What the block cache and the pairs in front of it have by default, by the memory there is. */
-uint64_t emb_cache_bytes(void);
-uint64_t emb_recent_bytes(void);
-
-/*
- * The options of a store whose blocks go into `cache`, and which has about so many tables. Free
- * with rocksdb_options_destroy(). Iterators need `total_order_seek`: see emb_entities_extractor().
- * `entities` must outlive the store.
- */
-rocksdb_options_t *emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities,
-			       size_t tables, bool create);
-
-/*
- * Whether the logs of the next opening end in an unfinished write that RocksDB is to stop at; see
- * emb_logs_check(). Otherwise it refuses any record that is not whole, but for a short last one.
- */
-void emb_options_expect_torn(rocksdb_options_t *o, bool torn);
-
 /* ---- Entities: entity.c ---- */
 
 /* `shape` NULL: no key belongs to an entity. STATUS_INVALID for a shape that makes no sense. */

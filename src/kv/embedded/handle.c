@@ -9,6 +9,7 @@
 #include "base/big_endian.h"
 #include "base/clock.h"
 #include "kv/embedded/directory.h"
+#include "kv/embedded/options.h"
 #include "loop/pause.h"
 
 enum {

@@ -6,6 +6,7 @@
 
 #include "base/metric.h"
 #include "kv/embedded/gate.h"
+#include "kv/embedded/options.h"
 #include "kv/embedded/watch_int.h"
 #include "kv/log.h"
 
@@ -43,6 +44,9 @@ METRIC_COLLECTED(recent_capacity, METRIC_KIND_GAUGE, "frond_store_recent_capacit
 		 METRIC_BYTES,
 		 "What the pairs that were read or written lately may take: the setting "
 		 "recent_bytes.");
+METRIC_COLLECTED(write_buffer, METRIC_KIND_GAUGE, "frond_store_write_buffer_bytes", METRIC_BYTES,
+		 "What is gathered in memory of what was written before it becomes a table: the "
+		 "setting write_buffer_bytes.");
 METRIC_COLLECTED(behind, METRIC_KIND_GAUGE, "frond_follow_behind_versions", METRIC_NUMBER,
 		 "How many versions of the store that it follows a standby has not got, as of the "
 		 "last answer.");
@@ -182,6 +186,7 @@ metrics_collect(void *arg)
 	metric_report(&recent_capacity, 0, recent.most_bytes);
 	metric_report(&cache_pinned, 0, rocksdb_cache_get_pinned_usage(store->cache));
 	metric_report(&cache_capacity, 0, rocksdb_cache_get_capacity(store->cache));
+	metric_report(&write_buffer, 0, emb_options_write_buffer_bytes(store->options));
 	metric_report(&damaged, 0, emb_damages_list(&store->base, 0, NULL, 0));
 	metric_report(&watches, 0, watches_count(store->watches));
 	pthread_mutex_lock(&store->queue.lock);

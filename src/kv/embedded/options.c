@@ -1,4 +1,6 @@
 /* RocksDB's options. The README says what was measured of them. */
+#include "kv/embedded/options.h"
+
 #include <limits.h>
 #include <sys/resource.h>
 
@@ -10,24 +12,27 @@ enum {
 	BLOOM_BITS_A_KEY = 10, /* and an entity */
 	/*
 	 * Small, since a key in no order finds its place the sooner, the more of the buffer is in
-	 * the processor's cache. Two of them become one table, so that tables are as large, and
-	 * what is written again and again is written to disk as seldom, as with one of 16 MB.
-	 * RocksDB slows writers down when all but one of them are full.
+	 * the processor's cache. Several of them become one table: the larger that is, the seldomer
+	 * the level below is written again, and the more of what is written again and again is
+	 * gone before it is written to a table. Up to eight, since a read looks into each.
 	 */
 	WRITE_BUFFER_BYTES = 8 * 1024 * 1024,
-	WRITE_BUFFERS_A_TABLE = 2,
-	WRITE_BUFFERS = 7,
+	WRITE_BUFFERS_A_TABLE_LEAST = 2,
+	WRITE_BUFFERS_A_TABLE_MOST = 8,
+	/* RocksDB slows writers down when so many more than those of two tables are full. */
+	WRITE_BUFFERS_SPARE = 2,
 	/*
 	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
 	 * level below, in whatever order documents come. That level is to have no more than what
-	 * is merged into it at a time, four tables made of pairs of write buffers.
+	 * is merged into it at a time, four tables of half the size that their pairs had in memory.
 	 */
-	LEVEL_BASE_BYTES = 32 * 1024 * 1024,
+	LEVEL_BASE_TABLES = 2,
 	/*
 	 * Small, so that those in the middle of what comes in order overlap nothing below and are
 	 * moved there as they are; and twice as large each level down, which bounds their number.
 	 */
-	LEVEL_BASE_TABLE_BYTES = 8 * 1024 * 1024,
+	LEVEL_BASE_PARTS = 8,
+	LEVEL_BASE_TABLE_LEAST_BYTES = 8 * 1024 * 1024,
 	LEVEL_TABLE_GROWTH = 2,
 	BACKGROUND_JOBS = 2,
 	/*
@@ -75,6 +80,13 @@ enum {
 	CACHE_LEAST_BYTES = 40 * 1024 * 1024,
 	RECENT_SHARE = 128,
 	RECENT_LEAST_BYTES = 16 * 1024 * 1024,
+	/*
+	 * What is gathered for a table is a 128th as well, and no more than what is replayed from
+	 * the log in a second when the store is opened.
+	 */
+	WRITE_BUFFER_SHARE = 128,
+	WRITE_BUFFER_LEAST_BYTES = 16 * 1024 * 1024,
+	WRITE_BUFFER_MOST_BYTES = 64 * 1024 * 1024,
 };
 
 /* The share of a write buffer that is its bloom filter. */
@@ -101,6 +113,37 @@ emb_recent_bytes(void)
 	return share_of_memory(RECENT_SHARE, RECENT_LEAST_BYTES);
 }
 
+uint64_t
+emb_write_buffer_bytes(void)
+{
+	uint64_t bytes = share_of_memory(WRITE_BUFFER_SHARE, WRITE_BUFFER_LEAST_BYTES);
+
+	return bytes < WRITE_BUFFER_MOST_BYTES ? bytes : WRITE_BUFFER_MOST_BYTES;
+}
+
+/* How what is written becomes tables; `bytes` is what is gathered for one, as in kv_options. */
+static void
+options_set_sizes(rocksdb_options_t *o, uint64_t bytes)
+{
+	uint64_t buffers = bytes / WRITE_BUFFER_BYTES;
+	uint64_t base = LEVEL_BASE_TABLES * bytes;
+	uint64_t table = base / LEVEL_BASE_PARTS;
+
+	if (buffers < WRITE_BUFFERS_A_TABLE_LEAST)
+		buffers = WRITE_BUFFERS_A_TABLE_LEAST;
+	if (buffers > WRITE_BUFFERS_A_TABLE_MOST)
+		buffers = WRITE_BUFFERS_A_TABLE_MOST;
+	if (table < LEVEL_BASE_TABLE_LEAST_BYTES)
+		table = LEVEL_BASE_TABLE_LEAST_BYTES;
+	rocksdb_options_set_write_buffer_size(o, (size_t)(bytes / buffers));
+	rocksdb_options_set_min_write_buffer_number_to_merge(o, (int)buffers);
+	rocksdb_options_set_max_write_buffer_number(o,
+						    (int)(2 * buffers + WRITE_BUFFERS_SPARE + 1));
+	rocksdb_options_set_max_bytes_for_level_base(o, base);
+	rocksdb_options_set_target_file_size_base(o, table);
+	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
+}
+
 /*
  * How many tables may be open at a time: a quarter of the process's descriptors, since most of them
  * are needed for connections, and a table that is not open is only slower to read. -1: no limit.
@@ -124,7 +167,8 @@ options_opening_threads(size_t tables)
 }
 
 rocksdb_options_t *
-emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, size_t tables, bool create)
+emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, size_t tables,
+	    uint64_t write_buffer_bytes, bool create)
 {
 	rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
 	rocksdb_options_t *o = rocksdb_options_create();
@@ -151,15 +195,10 @@ emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, size_t 
 	rocksdb_options_set_create_if_missing(o, create);
 	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
-	rocksdb_options_set_max_bytes_for_level_base(o, LEVEL_BASE_BYTES);
-	rocksdb_options_set_target_file_size_base(o, LEVEL_BASE_TABLE_BYTES);
-	rocksdb_options_set_target_file_size_multiplier(o, LEVEL_TABLE_GROWTH);
 	rocksdb_options_set_prefix_extractor(o, emb_entities_extractor(entities));
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, WRITE_BUFFER_BLOOM);
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
-	rocksdb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
-	rocksdb_options_set_max_write_buffer_number(o, WRITE_BUFFERS);
-	rocksdb_options_set_min_write_buffer_number_to_merge(o, WRITE_BUFFERS_A_TABLE);
+	options_set_sizes(o, write_buffer_bytes ? write_buffer_bytes : emb_write_buffer_bytes());
 	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
 	rocksdb_options_set_max_open_files(o, options_open_files());
 	rocksdb_options_set_max_file_opening_threads(o, options_opening_threads(tables));
@@ -172,6 +211,13 @@ emb_options(rocksdb_cache_t *cache, const struct emb_entities *entities, size_t 
 	rocksdb_options_set_stats_dump_period_sec(o, 0);
 	rocksdb_options_set_stats_persist_period_sec(o, 0);
 	return o;
+}
+
+uint64_t
+emb_options_write_buffer_bytes(rocksdb_options_t *o)
+{
+	return rocksdb_options_get_write_buffer_size(o) *
+	       (uint64_t)rocksdb_options_get_min_write_buffer_number_to_merge(o);
 }
 
 void

@@ -2,7 +2,6 @@
  * Opening and closing a store, what it tells about itself, and the table of the engine's functions.
  */
 #include <assert.h>
-
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,11 +14,12 @@
 #include "kv/embedded/handle.h"
 #include "kv/embedded/kept.h"
 #include "kv/embedded/metrics.h"
+#include "kv/embedded/options.h"
 #include "kv/embedded/range_int.h"
 #include "kv/embedded/reopen.h"
 #include "kv/embedded/salvage_int.h"
-#include "kv/embedded/watch_int.h"
 #include "kv/embedded/upkeep.h"
+#include "kv/embedded/watch_int.h"
 #include "kv/keyspace.h"
 #include "kv/tuple.h"
 
@@ -60,7 +60,8 @@ store_open_rocksdb(struct emb_store *store, const struct kv_options *options, st
 	store->cache = rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes
 								     : emb_cache_bytes());
 	store->options = emb_options(store->cache, &store->entities,
-				     emb_directory_tables(store->path), options->create);
+				     emb_directory_tables(store->path), options->write_buffer_bytes,
+				     options->create);
 	store->keeps_log = emb_kept_options(store, options);
 	store->read_latest = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_total_order_seek(store->read_latest, 1);
