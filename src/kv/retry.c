@@ -393,9 +393,13 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 			attempt_take_turn(run, tx);
 		if (attempts == KV_RETRY_LIMIT)
 			break;
-		/* A client that has gone waits for no further attempt. None has taken place. */
-		if (!run->unknown && step_ask() != STATUS_OK)
-			return err_set(err, STATUS_CANCELLED,
+		/*
+		 * A client that has gone, or whose time is over, waits for no further attempt. None
+		 * has taken place.
+		 */
+		verdict = run->unknown ? STATUS_OK : step_ask();
+		if (verdict != STATUS_OK)
+			return err_set(err, verdict,
 				       "the transaction was not tried again: nobody waits for it");
 		metric_add_at(&retries, retry_reason(status), 1);
 		status = attempt_begin(run, tx, &commit, &settled);
