@@ -131,10 +131,10 @@ struct catalog_tally {
 	atomic_bool queued;
 	/* Threads that tend it by themselves: the background leaves it to them. */
 	atomic_uint tending;
-	/* Only the thread that tends uses these: when that was, how long it took, */
-	uint64_t tended_ns;
+	/* Of the last call; only the thread that tends uses these. */
+	uint64_t tended_ns; /* when it ended */
 	uint64_t took_ns;
-	bool more;    /* and whether it left work. */
+	bool more;    /* it left work */
 	char bytes[]; /* of the copy: the name, then the prefix */
 };
 

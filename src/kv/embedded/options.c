@@ -12,9 +12,9 @@ enum {
 	BLOOM_BITS_A_KEY = 10, /* and an entity */
 	/*
 	 * Small, since a key in no order finds its place the sooner, the more of the buffer is in
-	 * the processor's cache. Several of them become one table: the larger that is, the seldomer
-	 * the level below is written again, and the more of what is written again and again is
-	 * gone before it is written to a table. Up to eight, since a read looks into each.
+	 * the processor's cache. Several of them become one table: the larger that is, the less
+	 * often the level below is written again, and the more of what is written again and again
+	 * is gone before it is written to a table. Up to eight, since a read looks into each.
 	 */
 	WRITE_BUFFER_BYTES = 8 * 1024 * 1024,
 	WRITE_BUFFERS_A_TABLE_LEAST = 2,
