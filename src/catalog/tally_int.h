@@ -31,7 +31,7 @@ enum {
 	CATALOG_TALLY_STEPS = 16,
 	/* changed keys per counter after which a database is tended */
 	CATALOG_TALLY_DUE_KEYS = 12,
-	/* a database that is written to is left alone so many times as long as tending took */
+	/* after it was tended, a busy database rests for so many times as long as that took */
 	CATALOG_TALLY_PAUSES = 16,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,

@@ -43,10 +43,11 @@ struct tend {
 	unsigned attempt;
 	/* this call has opened a new last range; writers may still use the old one */
 	bool opened;
-	/* this call has announced new ranges; writers may still use the range to be split */
-	bool announced;
-	/* this call has merged ranges; writers may still use those, which would be merged again */
-	bool merged;
+	/*
+	 * This call has announced new ranges, or merged some. It ends, so that writers learn of
+	 * them: until then they may add to the ranges that were there before.
+	 */
+	bool ends;
 	bool acted;
 	struct buf key;
 	struct piece *pieces;
@@ -425,7 +426,7 @@ pieces_announce(struct tend *t)
 {
 	for (size_t i = 0; i < t->pieces_count; i++)
 		TRY(range_add(t, t->pieces[i].lo, t->pieces[i].hi, 0));
-	t->announced = true;
+	t->ends = true;
 	return STATUS_OK;
 }
 
@@ -581,7 +582,7 @@ tend_merge(struct tend *t)
 		if (count == 1)
 			continue;
 		merged += count;
-		t->merged = true;
+		t->ends = true;
 		TRY(tend_merge_run(t, i, count, keys));
 	}
 	return STATUS_OK;
@@ -647,7 +648,7 @@ tend_step_body(struct kv_tx *tx, void *arg)
 	struct tend *t = arg;
 	struct tend_list *l = &t->lists[t->list];
 
-	l->current = t->merged = false;
+	l->current = false;
 	TRY(tend_begin(t, tx, l->arena));
 	TRY(catalog_ranges_read(tx, t->db, t->list, t->arena, &t->all));
 	t->wanted = 2 * square_root(t->all.total) / t->sizes.cut;
@@ -712,15 +713,15 @@ tend_fold_others(struct tend *t, struct kv_store *store, int *steps)
 static enum status
 tend_list(struct tend *t, struct kv_store *store, bool *ret_more)
 {
-	t->opened = t->announced = t->merged = false;
-	for (int steps = 0; steps < CATALOG_TALLY_STEPS && !t->announced && !t->merged; steps++) {
+	t->opened = t->ends = false;
+	for (int steps = 0; steps < CATALOG_TALLY_STEPS && !t->ends; steps++) {
 		t->attempt = 0;
 		TRY(kv_run(store, tend_step_body, t, NULL, t->err));
 		if (!t->acted) {
 			*ret_more = *ret_more || t->opened;
 			return STATUS_OK;
 		}
-		if (!t->announced && !t->merged)
+		if (!t->ends)
 			TRY(tend_fold_others(t, store, &steps));
 	}
 	*ret_more = true;

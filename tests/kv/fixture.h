@@ -28,7 +28,7 @@ enum {
 	FIXTURE_SPACE_OF_SIX = 4,
 	/* For pairs in front of RocksDB (kv/embedded/recent.h): so few that some are pushed out. */
 	FIXTURE_RECENT_BYTES = 8 * 1024,
-	/* Of its own store, whatever memory there is: the least. */
+	/* What the store of fixture_setup() gathers for a table, whatever memory there is. */
 	FIXTURE_WRITE_BUFFER_BYTES = 16 * 1024 * 1024,
 	/* For gaps (kv/embedded/gaps.h): every search for a first pair is remembered. */
 	FIXTURE_SEARCH_NS = 1,

@@ -19,14 +19,15 @@ enum {
 	WRITE_BUFFER_BYTES = 8 * 1024 * 1024,
 	WRITE_BUFFERS_A_TABLE_LEAST = 2,
 	WRITE_BUFFERS_A_TABLE_MOST = 8,
-	/* RocksDB slows writers down when so many more than those of two tables are full. */
+	/* RocksDB slows writers down once the buffers of two tables and so many more are full. */
 	WRITE_BUFFERS_SPARE = 2,
 	/*
 	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
 	 * level below, in whatever order documents come. That level is to have no more than what
-	 * is merged into it at a time, four tables of half the size that their pairs had in memory.
+	 * is merged into it at a time: four tables, each of about half the bytes that its pairs
+	 * took in memory. So it has twice what is gathered for one of them.
 	 */
-	LEVEL_BASE_TABLES = 2,
+	LEVEL_BASE_TIMES = 2,
 	/*
 	 * Small, so that those in the middle of what comes in order overlap nothing below and are
 	 * moved there as they are; and twice as large each level down, which bounds their number.
@@ -81,8 +82,8 @@ enum {
 	RECENT_SHARE = 128,
 	RECENT_LEAST_BYTES = 16 * 1024 * 1024,
 	/*
-	 * What is gathered for a table is a 128th as well, and no more than what is replayed from
-	 * the log in a second when the store is opened.
+	 * What is gathered in memory before it becomes a table has a 128th as well, but at most 64
+	 * MB: as much of the log is replayed when a store is opened, which takes a second.
 	 */
 	WRITE_BUFFER_SHARE = 128,
 	WRITE_BUFFER_LEAST_BYTES = 16 * 1024 * 1024,
@@ -126,7 +127,7 @@ static void
 options_set_sizes(rocksdb_options_t *o, uint64_t bytes)
 {
 	uint64_t buffers = bytes / WRITE_BUFFER_BYTES;
-	uint64_t base = LEVEL_BASE_TABLES * bytes;
+	uint64_t base = LEVEL_BASE_TIMES * bytes;
 	uint64_t table = base / LEVEL_BASE_PARTS;
 
 	if (buffers < WRITE_BUFFERS_A_TABLE_LEAST)
