@@ -778,22 +778,25 @@ body_login(struct kv_tx *tx, void *arg)
 	struct auth *auth = auth_new();
 	struct auth_user user;
 	struct err err = { 0 };
+	bool read = true;
 
 	assert_non_null(auth);
-	for (int told = 0; told < 2; told++) {
+	for (int told = 0; told < 2 && read; told++) {
 		uint64_t before = kv_tx_stats(tx).reads;
 
 		client.ahead = told ? count_ahead : NULL;
 		client.ahead_arg = &l->aheads;
+		l->aheads = 0;
 		/* Not remembered, so that the record is read each time. */
 		assert_int_equal(auth_login(auth, "session", STR("jan"), STR("pear"), &client,
 					    l->f->arena, &user, &err),
 				 STATUS_UNAUTHORIZED);
-		assert_true(kv_tx_stats(tx).reads > before);
 		assert_int_equal(l->aheads, told);
+		read = kv_tx_stats(tx).reads > before;
 	}
 	auth_free(auth);
-	return STATUS_OK;
+	/* A store with faults may have failed before the read, and then another attempt reads. */
+	return read ? STATUS_OK : STATUS_TX_TOO_OLD;
 }
 
 static void
