@@ -25,6 +25,18 @@ void test_store_url(const char *path, char *ret, size_t size);
 /* True if stores fail now and then: a test that has to know each outcome has no place there. */
 bool test_store_fails(void);
 
+/*
+ * In the body of a transaction: the call has to end with `want`. In a store that fails now and then
+ * it may also end as reads do that fail, and then the body ends with that, for another attempt.
+ */
+#define TRY_WANT(want, call)                                                                       \
+	do {                                                                                       \
+		enum status try_status_ = (call);                                                  \
+		if (try_status_ == STATUS_TX_TOO_OLD && test_store_fails())                        \
+			return try_status_;                                                        \
+		assert_int_equal(try_status_, want);                                               \
+	} while (0)
+
 /* True on a cluster: what a test knows of the embedded engine alone is not so there. */
 bool test_store_is_cluster(void);
 

@@ -933,6 +933,8 @@ who_found_no_row_meets_whoever_inserts_it(void **state)
 	struct work w = { .f = f, .body = read_missing_body, .arg = &m };
 	struct kv_tx *tx;
 
+	if (test_store_fails()) /* it may fail for another reason then */
+		return;
 	for (int64_t n = 7; n < 9; n++) {
 		assert_int_equal(kv_begin(f->store, KV_TX_READ_WRITE, &tx), STATUS_OK);
 		m.n = n;
