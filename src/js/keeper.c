@@ -76,7 +76,7 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 	 * answers early loses the rest of the call, which harms nobody else.
 	 */
 	if (letter->news == JS_WORKER_GARBAGE || !good ||
-	    (letter->news == JS_WORKER_ANSWERED && !w->sending && !js_worker_has_sent(w))) {
+	    (letter->news == JS_WORKER_ANSWERED && !w->sending && !js_worker_has_sent_run(w))) {
 		pool_worker_fail(js, w, JS_END_GARBAGE);
 		good = false;
 	} else {
@@ -86,8 +86,7 @@ handle_letter(struct js *js, struct js_worker *w, const struct js_worker_letter 
 		now = clock_mono_ns();
 		if (now - w->since_ns >= LONG_CALL_MS * CLOCK_NS_PER_MS)
 			js->check_ns = 0;
-		w->state = JS_WORKER_IDLE;
-		w->since_ns = now;
+		js_worker_advance(w, now);
 		if (w->gave_way) {
 			pool_worker_retire(js, w);
 			good = false;

@@ -15,11 +15,13 @@ enum {
 	ANSWER_BYTES = 8 * 1024 * 1024,
 	RETIRE_SHARE = 2, /* a worker that keeps 1/RETIRE_SHARE of its memory limit is replaced */
 	LONG_CALL_SLICES = 2,
+	BEHIND_MS = 10, /* so long after a call has begun, those behind it go to other workers */
 	LONG_CALL_NICE = 19, /* above the server's nice value */
 };
 
 static const char *const end_names[] = { "idle",    "timeout", "memory", "lost",
 					 "garbage", "retired", "stop" };
+static const char reason_stopped[] = "\"OS process was stopped.\"";
 static const char *const op_names[] = { "map", "reduce", "validate", "filter", "update", "script" };
 static const char *const outcome_names[] = { "answered", "failed" };
 static const char *const lane_names[] = { "request", "index" };
@@ -83,7 +85,58 @@ pool_worker_finish_run(struct js *js, struct js_worker *w)
 	pool_run_finish(run);
 }
 
-/* Kills a worker. If it has a call, that call must have its outcome already. */
+/* The call has no part in what has become of its worker. */
+static void
+call_put_back(struct js *js, struct js_run *run, bool stops)
+{
+	if (!stops && !run->abandoned) {
+		pool_lane_put_back(js, run);
+		return;
+	}
+	run->status = err_set(&run->err, STATUS_CANCELLED, "%s", reason_stopped);
+	pool_run_finish(run);
+}
+
+/* Those behind the call of a worker that is killed, the last one first. */
+static void
+calls_put_back(struct js *js, struct js_worker *w, bool stops)
+{
+	while (w->behind) {
+		struct js_run **last = &w->behind;
+		struct js_run *run;
+
+		while ((*last)->next)
+			last = &(*last)->next;
+		run = *last;
+		*last = NULL;
+		w->behind_count--;
+		call_put_back(js, run, stops);
+	}
+}
+
+/*
+ * True if another call may be why the worker is killed: one in front of it, or, where the worker
+ * has ended by itself, one behind it, since it sends answers together.
+ */
+static bool
+worker_has_others(const struct js_worker *w, enum js_end end)
+{
+	return w->run->followed || (end == JS_END_LOST && w->behind && w->run->request.len);
+}
+
+static void
+worker_step_back(struct js_worker *w)
+{
+	w->run->next = w->behind;
+	w->behind = w->run;
+	w->behind_count++;
+	w->run = NULL;
+}
+
+/*
+ * Kills a worker. Its call must have its outcome already, unless others may be why: then it is
+ * asked again, alone, as those behind it are. If the process stops, all of them end.
+ */
 static void
 worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 {
@@ -98,8 +151,11 @@ worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 		  w->run ? QUOTE_SHOW(str_from_cstr(w->run->name)) : "");
 	metric_add_at(&ends, end, 1);
 	metric_gauge_add_at(&workers_gauge, w->lane, -1);
-	if (w->run)
+	if (w->run && end != JS_END_STOP && worker_has_others(w, end))
+		worker_step_back(w);
+	else if (w->run)
 		pool_worker_finish_run(js, w);
+	calls_put_back(js, w, end == JS_END_STOP);
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
@@ -138,16 +194,15 @@ pool_worker_fail(struct js *js, struct js_worker *w, enum js_end end)
 		[JS_END_MEMORY] = "\"OS process took more memory than [js] max_memory.\"",
 		[JS_END_LOST] = "\"OS process died.\"",
 		[JS_END_GARBAGE] = "\"OS process gave a bad answer.\"",
-		[JS_END_STOP] = "\"OS process was stopped.\"",
 	};
 	bool was_starting = w->state == JS_WORKER_STARTING;
 	struct err err;
 
-	if (w->run)
-		js_run_fail(w->run, STR(JS_LOST), str_from_cstr(reasons[end]));
-	/* No function has failed: nobody is to remember that of it. */
+	/* No function has failed when all stop: nobody is to remember that of it. */
 	if (w->run && end == JS_END_STOP)
-		w->run->status = err_set(&w->run->err, STATUS_CANCELLED, "%s", reasons[end]);
+		w->run->status = err_set(&w->run->err, STATUS_CANCELLED, "%s", reason_stopped);
+	else if (w->run && !worker_has_others(w, end))
+		js_run_fail(w->run, STR(JS_LOST), str_from_cstr(reasons[end]));
 	worker_kill(js, w, end);
 	if (was_starting && end != JS_END_STOP)
 		note_failed_start(js,
@@ -160,6 +215,37 @@ void
 pool_worker_retire(struct js *js, struct js_worker *w)
 {
 	worker_kill(js, w, JS_END_RETIRED);
+}
+
+/*
+ * The call takes long, so those behind it go to other workers, or wait for this one like everybody.
+ * It will answer them as well, and nobody waits for that.
+ */
+static void
+worker_take_back(struct js *js, struct js_worker *w)
+{
+	struct js_run **at = &w->behind, *taken = NULL;
+
+	while (*at) {
+		struct js_run *run = *at;
+		struct js_run *stands_in = run->abandoned ? NULL : js_run_stand_in(run);
+
+		if (!stands_in) {
+			at = &run->next;
+			continue;
+		}
+		stands_in->next = run->next;
+		*at = stands_in;
+		at = &stands_in->next;
+		run->next = taken;
+		taken = run;
+	}
+	while (taken) {
+		struct js_run *run = taken;
+
+		taken = run->next;
+		pool_lane_put_back(js, run);
+	}
 }
 
 static void
@@ -279,7 +365,7 @@ worker_is_over(const struct js *js, const struct js_worker *w, uint64_t now, enu
 	}
 	/* A call that nobody waits for any more has one slice left in which to answer. */
 	if ((w->state == JS_WORKER_BUSY && ms >= js->config.timeout_ms + POOL_SLICE_MS) ||
-	    (w->state == JS_WORKER_BUSY && w->run && w->run->abandoned &&
+	    (w->state == JS_WORKER_BUSY && w->run && w->run->abandoned && ms >= 2 * POOL_SLICE_MS &&
 	     now - w->run->abandoned_ns >= 2 * POOL_SLICE_MS * CLOCK_NS_PER_MS) ||
 	    (w->state == JS_WORKER_STARTING && ms >= start_ms(js))) {
 		*ret = JS_END_TIMEOUT;
@@ -312,6 +398,8 @@ pool_check_workers(struct js *js)
 
 			next = w->next;
 			worker_give_way(w, now);
+			if (w->behind && now - w->since_ns >= BEHIND_MS * CLOCK_NS_PER_MS)
+				worker_take_back(js, w);
 			if (w->sending || !worker_is_over(js, w, now, &end))
 				continue;
 			if (end == JS_END_IDLE || end == JS_END_RETIRED)

@@ -81,6 +81,8 @@ struct js {
 
 void pool_lane_append(struct js *js, struct js_run *run);
 void pool_lane_remove(struct js *js, struct js_run *run);
+/* In front of those that wait: it was sent behind another call, and is to be done by itself. */
+void pool_lane_put_back(struct js *js, struct js_run *run);
 /* Fails all waiting calls of the lane with that status. */
 void pool_lane_fail_waiting(struct js *js, struct lane *lane, enum status status,
 			    const struct err *why);

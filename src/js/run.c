@@ -1,5 +1,6 @@
 #include "js/run.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/quote.h"
 
@@ -31,6 +32,27 @@ js_run_free(struct js_run *run)
 	buf_release(&run->request);
 	buf_release(&run->answer);
 	mem_free(run);
+}
+
+struct js_run *
+js_run_stand_in(const struct js_run *run)
+{
+	struct js_run *ret = mem_zalloc(sizeof(*ret));
+
+	if (!ret)
+		return NULL;
+	ret->lane = run->lane;
+	ret->owner = run->owner;
+	memcpy(ret->name, run->name, sizeof(ret->name));
+	ret->shape = run->shape;
+	ret->number = run->number;
+	ret->ends_at = run->ends_at;
+	ret->followed = true;
+	ret->abandoned = true;
+	ret->abandoned_ns = clock_mono_ns();
+	buf_init(&ret->answer, WIRE_PAYLOAD_BYTES);
+	event_init(&ret->done);
+	return ret;
 }
 
 void

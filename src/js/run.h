@@ -20,7 +20,11 @@ struct js_run {
 	char name[JS_NAME_BYTES];
 	struct answer_shape shape;
 	struct buf request; /* one frame; its payload begins with room for the context */
+	uint32_t number;    /* that the frame has got */
+	uint64_t ends_at;   /* where it ends among all bytes that its worker is sent */
 	bool queued;
+	bool followed; /* it was sent behind another call */
+	bool alone;    /* it is not to be sent behind another one any more */
 	bool abandoned;
 	uint64_t abandoned_ns; /* when it was */
 	uint64_t queued_ns;
@@ -39,6 +43,12 @@ struct js_run {
 /* NULL when out of memory. */
 struct js_run *js_run_new(const struct js_call *call, const struct answer_shape *shape);
 void js_run_free(struct js_run *run); /* NULL is fine */
+
+/*
+ * An abandoned run in the place of one whose answer is not waited for there any more. NULL when out
+ * of memory.
+ */
+struct js_run *js_run_stand_in(const struct js_run *run);
 
 /* The call ends with an error that the server itself gives. Both texts are literals. */
 void js_run_fail(struct js_run *run, struct str name, struct str reason_json);

@@ -27,6 +27,7 @@ js_worker_new(const struct js_process *process, enum js_lane lane, const struct 
 	w->lane = lane;
 	w->state = JS_WORKER_STARTING;
 	buf_init(&w->ahead, 2 * (WIRE_HEAD_BYTES + (size_t)WIRE_PAYLOAD_BYTES));
+	buf_init(&w->after, JS_BEHIND_MOST * (size_t)JS_BEHIND_BYTES);
 	buf_init(&w->in, WIRE_HEAD_BYTES + (size_t)WIRE_PAYLOAD_BYTES + READ_BYTES);
 	frame = wire_begin(&w->ahead, WIRE_HELLO, 0);
 	wire_put_u32(&w->ahead, WIRE_VERSION);
@@ -47,6 +48,7 @@ js_worker_free(struct js_worker *w)
 		mem_free(w->loaded[i].key);
 	buf_release(&w->ahead);
 	buf_release(&w->request);
+	buf_release(&w->after);
 	buf_release(&w->in);
 	mem_free(w);
 }
@@ -121,57 +123,146 @@ worker_load(struct js_worker *w, const struct js_design *design, uint64_t contex
 	return loaded;
 }
 
+static size_t
+worker_bytes_to_send(const struct js_worker *w)
+{
+	return w->ahead.len + w->request.len + w->after.len;
+}
+
+/* All of it has been sent. */
+static void
+worker_clear_sent(struct js_worker *w)
+{
+	assert(js_worker_has_sent(w));
+	w->sent_before += w->sent;
+	w->sent = 0;
+	if (w->ahead.cap > KEPT_BYTES)
+		buf_release(&w->ahead);
+	buf_clear(&w->ahead);
+	buf_release(&w->request);
+	buf_clear(&w->after);
+}
+
+/* Writes into the call's request what depends on the worker. */
+static void
+worker_address(struct js_worker *w, struct js_run *run, struct js_loaded *loaded)
+{
+	loaded->used = ++w->uses;
+	run->number = ++w->number;
+	memcpy(run->request.ptr + NUMBER_AT, &run->number, sizeof(run->number));
+	memcpy(run->request.ptr + CONTEXT_AT, &loaded->context, sizeof(loaded->context));
+}
+
+/* A small one is kept, too: if calls follow and the worker is lost, it is to be asked again. */
+static void
+worker_take_request(struct js_worker *w, struct js_run *run)
+{
+	if (run->request.len <= JS_BEHIND_BYTES) {
+		buf_init(&w->request, JS_BEHIND_BYTES);
+		buf_append_buf(&w->request, &run->request);
+		if (buf_status(&w->request) == STATUS_OK)
+			return;
+		buf_release(&w->request);
+	}
+	w->request = run->request;
+	run->request = (struct buf){ 0 };
+}
+
 enum status
 js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context)
 {
 	struct js_loaded *loaded = worker_find(w, run->design->key);
 
 	assert(w->state == JS_WORKER_IDLE && !w->sending && js_worker_has_sent(w));
-	if (w->ahead.cap > KEPT_BYTES)
-		buf_release(&w->ahead);
-	buf_clear(&w->ahead);
-	buf_release(&w->request);
-	w->sent = 0;
+	worker_clear_sent(w);
 	if (!loaded)
 		loaded = worker_load(w, run->design, context);
 	if (!loaded)
 		return STATUS_NOMEM;
-	loaded->used = ++w->uses;
-	w->number++;
-	memcpy(run->request.ptr + NUMBER_AT, &w->number, sizeof(w->number));
-	memcpy(run->request.ptr + CONTEXT_AT, &loaded->context, sizeof(loaded->context));
-	w->request = run->request;
-	run->request = (struct buf){ 0 };
+	worker_address(w, run, loaded);
+	worker_take_request(w, run);
+	run->ends_at = w->sent_before + worker_bytes_to_send(w);
+	run->followed = false;
 	w->run = run;
 	w->state = JS_WORKER_BUSY;
 	return STATUS_OK;
 }
 
+enum status
+js_worker_follow(struct js_worker *w, struct js_run *run)
+{
+	struct js_loaded *loaded = worker_find(w, run->design->key);
+	struct js_run **at = &w->behind;
+
+	assert(w->state == JS_WORKER_BUSY && (!w->sending || w->to_send) && loaded);
+	if (js_worker_has_sent(w))
+		worker_clear_sent(w);
+	if (!buf_reserve(&w->after, run->request.len))
+		return STATUS_NOMEM;
+	worker_address(w, run, loaded);
+	buf_append_buf(&w->after, &run->request);
+	run->ends_at = w->sent_before + worker_bytes_to_send(w);
+	run->followed = true;
+	run->next = NULL;
+	while (*at)
+		at = &(*at)->next;
+	*at = run;
+	w->behind_count++;
+	return STATUS_OK;
+}
+
+void
+js_worker_advance(struct js_worker *w, uint64_t now)
+{
+	w->took_ns = now - w->since_ns;
+	w->since_ns = now;
+	w->run = w->behind;
+	if (!w->run) {
+		w->state = JS_WORKER_IDLE;
+		return;
+	}
+	w->behind = w->run->next;
+	w->behind_count--;
+	w->run->began_ns = now;
+	w->computed_ns = js_process_computed_ns(&w->process);
+}
+
 bool
 js_worker_has_sent(const struct js_worker *w)
 {
-	return w->sent == w->ahead.len + w->request.len;
+	return w->sent == worker_bytes_to_send(w);
+}
+
+bool
+js_worker_has_sent_run(const struct js_worker *w)
+{
+	return w->sent_before + w->sent >= w->run->ends_at;
+}
+
+/* Adds what has not been sent of one buffer; `skip` bytes, of it and of those behind it, have. */
+static void
+worker_add_part(struct msghdr *message, const struct buf *b, size_t *skip)
+{
+	size_t sent = *skip < b->len ? *skip : b->len;
+
+	*skip -= sent;
+	if (b->len > sent)
+		message->msg_iov[message->msg_iovlen++] = (struct iovec){ b->ptr + sent,
+									  b->len - sent };
 }
 
 bool
 js_worker_send(struct js_worker *w)
 {
 	while (!js_worker_has_sent(w)) {
-		struct iovec parts[2];
+		struct iovec parts[3];
 		struct msghdr message = { .msg_iov = parts };
 		size_t skip = w->sent;
 		ssize_t n;
 
-		if (skip < w->ahead.len) {
-			parts[message.msg_iovlen++] = (struct iovec){ w->ahead.ptr + skip,
-								      w->ahead.len - skip };
-			skip = 0;
-		} else {
-			skip -= w->ahead.len;
-		}
-		if (w->request.len > skip)
-			parts[message.msg_iovlen++] = (struct iovec){ w->request.ptr + skip,
-								      w->request.len - skip };
+		worker_add_part(&message, &w->ahead, &skip);
+		worker_add_part(&message, &w->request, &skip);
+		worker_add_part(&message, &w->after, &skip);
 		n = sendmsg(w->process.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -219,7 +310,7 @@ worker_sort(const struct js_worker *w, const struct wire_head *head, struct str 
 			letter.news = JS_WORKER_READY;
 		return letter;
 	}
-	if (w->state != JS_WORKER_BUSY || head->number != w->number)
+	if (w->state != JS_WORKER_BUSY || head->number != w->run->number)
 		return letter;
 	if (head->kind == WIRE_LOG) {
 		letter.text = wire_text(&r);

@@ -30,21 +30,27 @@ struct js_worker {
 	struct js_process process;
 	enum js_lane lane;
 	enum js_worker_state state;
-	struct js_run *run;   /* while it is busy */
+	struct js_run *run;    /* while it is busy */
+	struct js_run *behind; /* calls that were sent behind it, the next one first */
+	unsigned behind_count;
 	uint64_t since_ns;    /* in this state */
+	uint64_t took_ns;     /* the last call, or its start */
 	uint64_t computed_ns; /* of processors, when it got its call */
 	bool gave_way;        /* its priority is lower than that of other workers, for good */
-	uint32_t number;      /* of the last call */
+	uint32_t number;      /* of the last call that was sent */
 	uint64_t uses;
 	struct js_loaded loaded[JS_CONTEXTS_MOST];
 	size_t loaded_count;
 
 	/* What is being sent: the keeper's, unless another thread has set `sending`. */
 	bool sending;
+	bool to_send; /* it is in a list of those to send to, and `sending` only for that */
 	struct js_worker *next_to_send;
 	struct buf ahead;   /* what goes before the call's request */
 	struct buf request; /* the call's, which may go before it is sent */
-	size_t sent;
+	struct buf after;   /* the requests of calls behind it */
+	size_t sent;        /* of these three */
+	uint64_t sent_before;
 
 	struct buf in; /* the keeper's */
 };
@@ -76,10 +82,20 @@ void js_worker_free(struct js_worker *w);
 bool js_worker_has(const struct js_worker *w, struct str key);
 
 /*
- * Gives an idle worker a call, and takes the call's request. `context` is a number that no other
- * context of this worker has. STATUS_NOMEM: nothing has changed. Locked.
+ * Gives an idle worker a call, and takes the call's request unless that is small. `context` is a
+ * number that no other context of this worker has. STATUS_NOMEM: nothing has changed. Locked.
  */
 MUST_USE enum status js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context);
+
+/*
+ * Gives a busy worker a call behind those that it has, whose design document it has loaded. The
+ * run keeps its request, to be sent again if the worker is lost. STATUS_NOMEM: nothing has changed.
+ * While nobody sends to the worker. Locked.
+ */
+MUST_USE enum status js_worker_follow(struct js_worker *w, struct js_run *run);
+
+/* The call is over: the next one behind it is under way, or the worker is idle. Locked. */
+void js_worker_advance(struct js_worker *w, uint64_t now);
 
 /*
  * Sends as much as the socket takes. True: all of it is sent. If the worker has ended, nothing
@@ -88,6 +104,9 @@ MUST_USE enum status js_worker_assign(struct js_worker *w, struct js_run *run, u
 bool js_worker_send(struct js_worker *w);
 
 bool js_worker_has_sent(const struct js_worker *w);
+
+/* True if the worker can know all of the call that is under way. */
+bool js_worker_has_sent_run(const struct js_worker *w);
 
 /*
  * Reads what has come: JS_WORKER_NOTHING, LOST or GARBAGE. js_worker_next() then returns it piece

@@ -33,7 +33,7 @@ who_computes_gives_way_until_the_end(void **state)
 	uint64_t given;
 
 	(void)state;
-	turns_prepare();
+	assert_true(turns_prepare(NULL, NULL));
 	assert_int_equal(turns_given(), 0);
 	turns_begin();
 	compute_until_given(10);

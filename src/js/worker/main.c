@@ -21,6 +21,7 @@
 enum {
 	READ_BYTES = 256 * 1024,
 	KEPT_BYTES = 4 * 1024 * 1024, /* a larger buffer is given back after its call */
+	TOGETHER_BYTES = 64 * 1024,   /* answers are sent together up to so much */
 	/*
 	 * A function may compute until its time is over. By the higher nice value it leaves most
 	 * of a processor's time to the server's loops, and turns.h has them get it soon. While no
@@ -87,29 +88,76 @@ give_up_rights(void *arg)
 	return false;
 }
 
-static bool
-write_all(int fd, struct buf *out)
-{
-	size_t done = 0;
+/*
+ * Answers that have not been sent. Several calls are often there together, and then their answers
+ * go together: each that went alone would wake the server, and the processor would go to and fro.
+ * None waits for a call that takes long: when a turn ends, what there is goes.
+ */
+struct answers {
+	int fd;
+	struct buf ready; /* nobody touches it while a call computes */
+	size_t sent;
+	bool turns_end; /* or else each is sent at once */
+	bool lost;      /* the server has gone */
+};
 
-	while (done < out->len) {
-		ssize_t n = write(fd, out->ptr + done, out->len - done);
+/* Also in the handler of a signal. */
+static void
+answers_send(struct answers *a)
+{
+	while (!a->lost && a->sent < a->ready.len) {
+		ssize_t n = write(a->fd, a->ready.ptr + a->sent, a->ready.len - a->sent);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return false;
-		done += (size_t)n;
+			a->lost = true;
+		else
+			a->sent += (size_t)n;
 	}
-	if (out->cap > KEPT_BYTES)
-		buf_release(out);
-	buf_clear(out);
-	return true;
+}
+
+static void
+on_turn_end(void *arg)
+{
+	answers_send(arg);
+}
+
+/* False: the worker has to end. */
+static bool
+answers_finish(struct answers *a)
+{
+	answers_send(a);
+	if (a->ready.cap > KEPT_BYTES)
+		buf_release(&a->ready);
+	buf_clear(&a->ready);
+	a->sent = 0;
+	return !a->lost;
+}
+
+/* Takes what a call has answered, and sends it if there is much. False: the worker has to end. */
+static bool
+answers_add(struct answers *a, struct buf *out)
+{
+	if (a->ready.len + out->len > TOGETHER_BYTES && !answers_finish(a))
+		return false;
+	if (a->ready.len) {
+		buf_append_buf(&a->ready, out);
+		buf_clear(out);
+	} else {
+		struct buf empty = a->ready;
+
+		a->ready = *out;
+		*out = empty;
+	}
+	if (buf_status(&a->ready) != STATUS_OK)
+		return false;
+	return (a->turns_end && a->ready.len <= TOGETHER_BYTES) || answers_finish(a);
 }
 
 /* Handles the frames that are whole; false if the worker has to end. */
 static bool
-handle_frames(struct handler *h, int fd, struct buf *in, struct buf *out)
+handle_frames(struct handler *h, struct answers *a, struct buf *in, struct buf *out)
 {
 	struct wire_head head;
 	size_t begin = 0;
@@ -125,18 +173,18 @@ handle_frames(struct handler *h, int fd, struct buf *in, struct buf *out)
 			turns_begin();
 		good = handler_handle(h, &head, payload, out);
 		turns_end();
-		if (!good || !write_all(fd, out))
+		if (!good || !answers_add(a, out))
 			return false;
 		begin += WIRE_HEAD_BYTES + head.bytes;
 	}
 	buf_consume(in, begin);
 	if (in->len == 0 && in->cap > KEPT_BYTES)
 		buf_release(in);
-	return status != STATUS_CORRUPT;
+	return answers_finish(a) && status != STATUS_CORRUPT;
 }
 
 static void
-serve(struct handler *h, int fd)
+serve(struct handler *h, struct answers *a)
 {
 	struct buf in = BUF_INIT((size_t)WIRE_PAYLOAD_BYTES * 2);
 	struct buf out = BUF_INIT((size_t)WIRE_PAYLOAD_BYTES * 2);
@@ -145,15 +193,16 @@ serve(struct handler *h, int fd)
 	do {
 		if (!buf_reserve(&in, READ_BYTES))
 			break;
-		n = read(fd, in.ptr + in.len, READ_BYTES);
+		n = read(a->fd, in.ptr + in.len, READ_BYTES);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			break;
 		in.len += (size_t)n;
-	} while (handle_frames(h, fd, &in, &out));
+	} while (handle_frames(h, a, &in, &out));
 	buf_release(&in);
 	buf_release(&out);
+	buf_release(&a->ready);
 }
 
 /* Of the system's processes this one is to go first when memory is short. */
@@ -172,6 +221,10 @@ offer_to_end_first(void)
 int
 main(void)
 {
+	static struct answers answers = {
+		.fd = JS_WORKER_SOCKET,
+		.ready = BUF_INIT((size_t)WIRE_PAYLOAD_BYTES * 2),
+	};
 	struct err err = { 0 };
 	struct handler *h;
 	int type;
@@ -188,7 +241,7 @@ main(void)
 	offer_to_end_first();
 	/* The engine's threads inherit the nice value and the turns: it starts them later. */
 	thread_set_nice(getpriority(PRIO_PROCESS, 0) + WORKER_NICE);
-	turns_prepare();
+	answers.turns_end = turns_prepare(on_turn_end, &answers);
 	setenv("JSC_useSharedArrayBuffer", "false", 1);
 	setenv("JSC_numberOfGCMarkers", "1", 1);
 	if (sandbox_close_files(JS_WORKER_SOCKET, &err) != STATUS_OK) {
@@ -197,7 +250,7 @@ main(void)
 	}
 	h = handler_new(&engine_jsc, give_up_rights, NULL);
 	if (h)
-		serve(h, JS_WORKER_SOCKET);
+		serve(h, &answers);
 	/* The memory goes with the process; the engine's threads may still run. */
 	_exit(0);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +19,8 @@ static volatile uint64_t given;
 static volatile uint64_t given_at_ns; /* by the thread's processor time */
 
 static bool prepared;
+static void (*turn_ended)(void *arg);
+static void *turn_ended_arg;
 static timer_t timer;
 
 static void
@@ -54,6 +56,8 @@ on_turn_end(int number)
 
 	(void)number;
 	if (computes) {
+		if (turn_ended)
+			turn_ended(turn_ended_arg);
 		give_way();
 	} else {
 		timer_set(0);
@@ -61,22 +65,27 @@ on_turn_end(int number)
 	errno = code;
 }
 
-void
-turns_prepare(void)
+bool
+turns_prepare(void (*on_end)(void *arg), void *arg)
 {
 	struct sigaction action = { .sa_handler = on_turn_end, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
 
 	/* glibc 2.36, of Debian 12, has no other name for this member. */
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	turn_ended = on_end;
+	turn_ended_arg = arg;
 	prepared = sigaction(SIGALRM, &action, NULL) == 0 &&
 		   timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
 	thread_set_turn(TURN_NS);
+	return prepared;
 }
 
 void
 turns_begin(void)
 {
+	/* What the handler looks at has been written before. */
+	atomic_signal_fence(memory_order_seq_cst);
 	computes = true;
 	if (prepared && !runs)
 		timer_set(TURN_NS);
@@ -87,6 +96,7 @@ turns_end(void)
 {
 	/* The timer runs on for a turn: many calls are short, and each would start it again. */
 	computes = false;
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 uint64_t

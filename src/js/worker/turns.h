@@ -10,6 +10,7 @@
 #ifndef FROND_JS_WORKER_TURNS_H
 #define FROND_JS_WORKER_TURNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -19,10 +20,11 @@ enum {
 
 /*
  * Makes a timer for the calling thread, which alone may call the functions below, and asks the
- * kernel for turns of TURN_NS (base/thread.h). SIGALRM is used for it. Call this before the sandbox
- * is entered. A failure is not reported, since a worker without the timer still runs functions.
+ * kernel for turns of TURN_NS (base/thread.h). SIGALRM is used for it, and `on_end(arg)` is called
+ * in its handler, each time a turn ends while the thread computes; NULL: nothing is. Call this
+ * before the sandbox is entered. False: there is no timer, and turns never end.
  */
-void turns_prepare(void);
+bool turns_prepare(void (*on_end)(void *arg), void *arg);
 
 /*
  * Until turns_end() the thread gives way every TURN_NS, also in the engine's code, but only after
