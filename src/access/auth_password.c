@@ -58,7 +58,7 @@ queue_enter(struct hash_turn *turn, const struct hash_queue_limits *limits,
 		return turn->outcome ? STATUS_OK
 				     : err_set(err, STATUS_NOMEM, "cannot hash a password");
 	case HASH_QUEUE_GONE:
-		return STATUS_CANCELLED;
+		return turn->ended;
 	case HASH_QUEUE_FULL:
 		break;
 	}

@@ -231,8 +231,10 @@ hash_queue_wait(struct hash_turn *turn, struct hash_turn *leader, struct event *
 	struct event *events[] = { &turn->come, gone };
 	bool gave_up = false;
 	size_t which;
+	enum status status = wait_asking(events, gone ? 2 : 1, WAIT_FOREVER, &which);
 
-	if (wait_asking(events, gone ? 2 : 1, WAIT_FOREVER, &which) != STATUS_OK || which != 0) {
+	if (status != STATUS_OK || which != 0) {
+		turn->ended = status != STATUS_OK ? status : STATUS_CANCELLED;
 		pthread_mutex_lock(&queue.lock);
 		/* Others may want what this fiber was to hash: then it goes on, for them. */
 		if (!turn->followers)
@@ -258,7 +260,8 @@ hash_queue_enter(struct hash_turn *turn, const struct hash_queue_limits *limits,
 	struct hash_turn *leader;
 
 	/* Also where there is nothing to wait for: a command may want one hash after another. */
-	if (step_ask_waiting() != STATUS_OK)
+	turn->ended = step_ask_waiting();
+	if (turn->ended != STATUS_OK)
 		return HASH_QUEUE_GONE;
 	event_init(&turn->come);
 	turn->followers = NULL;

@@ -184,6 +184,7 @@ who_has_gone_leaves_the_queue(void **state)
 	event_set(&clients[1].gone);
 	client_end(&clients[1]);
 	assert_int_equal(clients[1].answer, HASH_QUEUE_GONE);
+	assert_int_equal(clients[1].turn.ended, STATUS_CANCELLED);
 	await_waiting(2);
 	event_set(&clients[0].gone);
 	client_end(&clients[0]);
@@ -195,7 +196,7 @@ who_has_gone_leaves_the_queue(void **state)
 static enum status
 has_ended(void *arg)
 {
-	return *(const bool *)arg ? STATUS_CANCELLED : STATUS_OK;
+	return *(const enum status *)arg;
 }
 
 static void
@@ -203,7 +204,7 @@ whose_work_has_ended_hashes_nothing_more(void **state)
 {
 	struct hash_turn turn;
 	struct step_meter meter;
-	bool ended = false;
+	enum status ended = STATUS_OK;
 
 	(void)state;
 	step_init(&meter);
@@ -212,9 +213,10 @@ whose_work_has_ended_hashes_nothing_more(void **state)
 	turn_of(&turn, "10.0.0.1:1", 'a');
 	assert_int_equal(hash_queue_enter(&turn, &limits, NULL), HASH_QUEUE_TURN);
 	hash_queue_leave(&turn, &limits, 7);
-	ended = true;
+	ended = STATUS_TIMEOUT;
 	/* Though nobody is in front of it. */
 	assert_int_equal(hash_queue_enter(&turn, &limits, NULL), HASH_QUEUE_GONE);
+	assert_int_equal(turn.ended, ended);
 	step_leave();
 	assert_int_equal(waiting(), 0);
 }
