@@ -121,12 +121,14 @@ calls_put_back(struct js *js, struct js_worker *w, bool stops)
 static bool
 worker_has_others(const struct js_worker *w, enum js_end end)
 {
-	return w->run->followed || (end == JS_END_LOST && w->behind && w->run->request.len);
+	return w->run->followed ||
+	       (end == JS_END_LOST && w->behind && (!w->sending || w->run->request.len));
 }
 
 static void
 worker_step_back(struct js_worker *w)
 {
+	js_worker_return_request(w);
 	w->run->next = w->behind;
 	w->behind = w->run;
 	w->behind_count++;

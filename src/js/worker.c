@@ -129,6 +129,15 @@ worker_bytes_to_send(const struct js_worker *w)
 	return w->ahead.len + w->request.len + w->after.len;
 }
 
+void
+js_worker_return_request(struct js_worker *w)
+{
+	if (w->run && !w->run->followed && !w->run->request.len) {
+		w->run->request = w->request;
+		w->request = (struct buf){ 0 };
+	}
+}
+
 /* All of it has been sent. */
 static void
 worker_clear_sent(struct js_worker *w)
@@ -139,6 +148,7 @@ worker_clear_sent(struct js_worker *w)
 	if (w->ahead.cap > KEPT_BYTES)
 		buf_release(&w->ahead);
 	buf_clear(&w->ahead);
+	js_worker_return_request(w);
 	buf_release(&w->request);
 	buf_clear(&w->after);
 }
@@ -153,21 +163,6 @@ worker_address(struct js_worker *w, struct js_run *run, struct js_loaded *loaded
 	memcpy(run->request.ptr + CONTEXT_AT, &loaded->context, sizeof(loaded->context));
 }
 
-/* A small one is kept, too: if calls follow and the worker is lost, it is to be asked again. */
-static void
-worker_take_request(struct js_worker *w, struct js_run *run)
-{
-	if (run->request.len <= JS_BEHIND_BYTES) {
-		buf_init(&w->request, JS_BEHIND_BYTES);
-		buf_append_buf(&w->request, &run->request);
-		if (buf_status(&w->request) == STATUS_OK)
-			return;
-		buf_release(&w->request);
-	}
-	w->request = run->request;
-	run->request = (struct buf){ 0 };
-}
-
 enum status
 js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context)
 {
@@ -180,7 +175,8 @@ js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context)
 	if (!loaded)
 		return STATUS_NOMEM;
 	worker_address(w, run, loaded);
-	worker_take_request(w, run);
+	w->request = run->request;
+	run->request = (struct buf){ 0 };
 	run->ends_at = w->sent_before + worker_bytes_to_send(w);
 	run->followed = false;
 	w->run = run;

@@ -82,8 +82,8 @@ void js_worker_free(struct js_worker *w);
 bool js_worker_has(const struct js_worker *w, struct str key);
 
 /*
- * Gives an idle worker a call, and takes the call's request unless that is small. `context` is a
- * number that no other context of this worker has. STATUS_NOMEM: nothing has changed. Locked.
+ * Gives an idle worker a call, and takes the call's request. `context` is a number that no other
+ * context of this worker has. STATUS_NOMEM: nothing has changed. Locked.
  */
 MUST_USE enum status js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context);
 
@@ -93,6 +93,12 @@ MUST_USE enum status js_worker_assign(struct js_worker *w, struct js_run *run, u
  * While nobody sends to the worker. Locked.
  */
 MUST_USE enum status js_worker_follow(struct js_worker *w, struct js_run *run);
+
+/*
+ * Gives the call under way its request back, unless it has it: it may have to be asked again. While
+ * nobody sends to the worker. Locked.
+ */
+void js_worker_return_request(struct js_worker *w);
 
 /* The call is over: the next one behind it is under way, or the worker is idle. Locked. */
 void js_worker_advance(struct js_worker *w, uint64_t now);
