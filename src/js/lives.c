@@ -115,14 +115,16 @@ calls_put_back(struct js *js, struct js_worker *w, bool stops)
 }
 
 /*
- * True if another call may be why the worker is killed: one in front of it, or, where the worker
- * has ended by itself, one behind it, since it sends answers together.
+ * True if another call may be why the worker is killed: one in front of it, unless it is for the
+ * time that this one takes, or, where the worker has ended by itself, one behind it, since it sends
+ * answers together.
  */
 static bool
 worker_has_others(const struct js_worker *w, enum js_end end)
 {
-	return w->run->followed ||
-	       (end == JS_END_LOST && w->behind && (!w->sending || w->run->request.len));
+	if (w->run->followed)
+		return end != JS_END_TIMEOUT;
+	return end == JS_END_LOST && w->behind && (!w->sending || w->run->request.len);
 }
 
 static void

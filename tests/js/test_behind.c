@@ -306,7 +306,7 @@ play_loop_behind(struct world *w)
 	ask_all(w, QUICK / 2, "loop", false, NULL);
 }
 
-/* Only once it has been alone, since one before it might be why. */
+/* Those in front of it have had their answers. */
 static void
 a_call_that_loops_behind_others_is_the_one_that_fails(void **state)
 {
