@@ -32,7 +32,7 @@ enum {
 	/* changed keys per counter after which a database is tended */
 	CATALOG_TALLY_DUE_KEYS = 12,
 	/* after it was tended, a busy database rests for so many times as long as that took */
-	CATALOG_TALLY_PAUSES = 16,
+	CATALOG_TALLY_PAUSES = 32,
 	/* how long a database with few changes waits to be tended */
 	CATALOG_TALLY_IDLE_MS = 2000,
 	CATALOG_TALLY_MORE_MS = 1000, /* the same for a database whose tending was not finished */
