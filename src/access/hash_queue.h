@@ -39,7 +39,8 @@ struct hash_turn {
 	struct address_block address;
 	uint8_t key[HASH_QUEUE_KEY_BYTES]; /* what is to be hashed: equal keys share a hash */
 	int outcome;                       /* the caller's, at hash_queue_leave() */
-	enum status ended; /* HASH_QUEUE_GONE: as what the wait has ended; `gone`: CANCELLED */
+	/* Why, after HASH_QUEUE_GONE: STATUS_CANCELLED if `gone` was set, or what asking said. */
+	enum status ended;
 
 	/* Private to hash_queue.c. */
 	struct event come;

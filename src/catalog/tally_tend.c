@@ -44,8 +44,8 @@ struct tend {
 	/* this call has opened a new last range; writers may still use the old one */
 	bool opened;
 	/*
-	 * This call has announced new ranges, or merged some. It ends, so that writers learn of
-	 * them: until then they may add to the ranges that were there before.
+	 * This call has announced new ranges, or merged some, and makes no further step. Writers
+	 * learn of these ranges when it has ended. Until then they may add to the former ones.
 	 */
 	bool ends;
 	bool acted;

@@ -4,9 +4,7 @@
 
 enum {
 	JS_CONTEXTS_MOST = 32, /* design documents that one worker has loaded */
-	JS_BEHIND_MOST = 15,   /* calls that are sent to a worker behind the one that it has */
-	JS_BEHIND_BYTES = 64 * 1024, /* of the request of each */
-	JS_LOGS_MOST = 16, /* lines of log() that one call may send; further ones are dropped */
+	JS_LOGS_MOST = 16,     /* lines of log() that one call may send; further ones are dropped */
 	JS_FUNCTIONS_MOST = 64, /* maps or reduces of one call */
 	JS_WORKER_SOCKET = 3,   /* the descriptor by which a worker speaks to its server */
 };

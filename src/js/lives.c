@@ -68,6 +68,16 @@ log_call(const struct js *js, const struct js_run *run)
 		  (unsigned long long)(run->took_ns / CLOCK_NS_PER_MS), (unsigned long long)before);
 }
 
+static void
+count_call(const struct js *js, const struct js_run *run)
+{
+	metric_add(&elements, run->shape.elements);
+	metric_add_at(&calls,
+		      op_of(run) * METRIC_COUNT_OF(outcome_names) + (run->status != STATUS_OK), 1);
+	metric_observe_at(&durations, op_of(run), run->took_ns);
+	log_call(js, run);
+}
+
 /* Ends the call of a worker; the call has its outcome. */
 void
 pool_worker_finish_run(struct js *js, struct js_worker *w)
@@ -77,11 +87,9 @@ pool_worker_finish_run(struct js *js, struct js_worker *w)
 	w->run = NULL;
 	js->busy_ns = clock_mono_ns();
 	run->took_ns = js->busy_ns - run->began_ns;
-	metric_add(&elements, run->shape.elements);
-	metric_add_at(&calls,
-		      op_of(run) * METRIC_COUNT_OF(outcome_names) + (run->status != STATUS_OK), 1);
-	metric_observe_at(&durations, op_of(run), run->took_ns);
-	log_call(js, run);
+	/* The call that it stands in for is counted when it is done. */
+	if (!run->stands_in)
+		count_call(js, run);
 	pool_run_finish(run);
 }
 
@@ -97,27 +105,40 @@ call_put_back(struct js *js, struct js_run *run, bool stops)
 	pool_run_finish(run);
 }
 
-/* Those behind the call of a worker that is killed, the last one first. */
+/* Each goes in front of those that wait, so the list begins with the last one. */
 static void
-calls_put_back(struct js *js, struct js_worker *w, bool stops)
+calls_put_back(struct js *js, struct js_run *last_first, bool stops)
 {
-	while (w->behind) {
-		struct js_run **last = &w->behind;
-		struct js_run *run;
+	while (last_first) {
+		struct js_run *run = last_first;
 
-		while ((*last)->next)
-			last = &(*last)->next;
-		run = *last;
-		*last = NULL;
-		w->behind_count--;
+		last_first = run->next;
 		call_put_back(js, run, stops);
 	}
 }
 
+/* Takes all calls from behind the one under way. The list begins with the last one. */
+static struct js_run *
+worker_take_behind(struct js_worker *w)
+{
+	struct js_run *taken = NULL;
+
+	while (w->behind) {
+		struct js_run *run = w->behind;
+
+		w->behind = run->next;
+		run->next = taken;
+		taken = run;
+	}
+	w->behind_count = 0;
+	return taken;
+}
+
 /*
- * True if another call may be why the worker is killed: one in front of it, unless it is for the
- * time that this one takes, or, where the worker has ended by itself, one behind it, since it sends
- * answers together.
+ * True if it may be another call's fault that the worker is killed, or has ended. One in front may
+ * have used up the memory or damaged the worker, but took no time from this one. If the worker has
+ * ended by itself, this one may even be done, and its answer lost: answers are sent together, and
+ * so it may be the fault of one behind.
  */
 static bool
 worker_has_others(const struct js_worker *w, enum js_end end)
@@ -138,8 +159,9 @@ worker_step_back(struct js_worker *w)
 }
 
 /*
- * Kills a worker. Its call must have its outcome already, unless others may be why: then it is
- * asked again, alone, as those behind it are. If the process stops, all of them end.
+ * Kills a worker. If its call has failed by its own fault, the caller has written down the outcome
+ * before. If it may be another call's fault, the call waits again, and is then alone with a worker.
+ * Calls behind it wait again, too. When the process stops, all of them end.
  */
 static void
 worker_kill(struct js *js, struct js_worker *w, enum js_end end)
@@ -159,7 +181,7 @@ worker_kill(struct js *js, struct js_worker *w, enum js_end end)
 		worker_step_back(w);
 	else if (w->run)
 		pool_worker_finish_run(js, w);
-	calls_put_back(js, w, end == JS_END_STOP);
+	calls_put_back(js, worker_take_behind(w), end == JS_END_STOP);
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
@@ -222,8 +244,9 @@ pool_worker_retire(struct js *js, struct js_worker *w)
 }
 
 /*
- * The call takes long, so those behind it go to other workers, or wait for this one like everybody.
- * It will answer them as well, and nobody waits for that.
+ * The call under way takes long, so those behind it are taken back, and go to other workers or wait
+ * as everybody does. This worker has been sent them, and will answer them, too: runs that stand in
+ * for them take these answers.
  */
 static void
 worker_take_back(struct js *js, struct js_worker *w)
@@ -244,12 +267,7 @@ worker_take_back(struct js *js, struct js_worker *w)
 		run->next = taken;
 		taken = run;
 	}
-	while (taken) {
-		struct js_run *run = taken;
-
-		taken = run->next;
-		pool_lane_put_back(js, run);
-	}
+	calls_put_back(js, taken, false);
 }
 
 static void

@@ -47,7 +47,7 @@ js_run_stand_in(const struct js_run *run)
 	ret->shape = run->shape;
 	ret->number = run->number;
 	ret->ends_at = run->ends_at;
-	ret->followed = true;
+	ret->followed = ret->stands_in = true;
 	ret->abandoned = true;
 	ret->abandoned_ns = clock_mono_ns();
 	buf_init(&ret->answer, WIRE_PAYLOAD_BYTES);

@@ -23,8 +23,9 @@ struct js_run {
 	uint32_t number;    /* that the frame has got */
 	uint64_t ends_at;   /* where it ends among all bytes that its worker is sent */
 	bool queued;
-	bool followed; /* it was sent behind another call */
-	bool alone;    /* it is not to be sent behind another one any more */
+	bool followed;  /* it was sent behind another call */
+	bool alone;     /* no other call is to be sent in front of it, or behind it */
+	bool stands_in; /* js_run_stand_in() has made it */
 	bool abandoned;
 	uint64_t abandoned_ns; /* when it was */
 	uint64_t queued_ns;
@@ -45,8 +46,8 @@ struct js_run *js_run_new(const struct js_call *call, const struct answer_shape 
 void js_run_free(struct js_run *run); /* NULL is fine */
 
 /*
- * An abandoned run in the place of one whose answer is not waited for there any more. NULL when out
- * of memory.
+ * Makes an abandoned run that takes the place of `run` at a worker. The worker has been sent the
+ * call and will answer it, but the answer is no longer wanted. NULL when out of memory.
  */
 struct js_run *js_run_stand_in(const struct js_run *run);
 

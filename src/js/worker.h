@@ -10,6 +10,11 @@
 #include "js/process.h"
 #include "js/run.h"
 
+enum {
+	JS_BEHIND_MOST = 15, /* calls that are sent to a worker behind the one that it has */
+	JS_BEHIND_BYTES = 64 * 1024, /* of the request of each */
+};
+
 enum js_worker_state {
 	JS_WORKER_STARTING, /* it has not said that it is ready */
 	JS_WORKER_IDLE,
@@ -44,13 +49,14 @@ struct js_worker {
 
 	/* What is being sent: the keeper's, unless another thread has set `sending`. */
 	bool sending;
-	bool to_send; /* it is in a list of those to send to, and `sending` only for that */
+	/* `sending` is set, but the thread that will send still has the lock: more can be added. */
+	bool to_send;
 	struct js_worker *next_to_send;
-	struct buf ahead;   /* what goes before the call's request */
-	struct buf request; /* the call's, which may go before it is sent */
-	struct buf after;   /* the requests of calls behind it */
-	size_t sent;        /* of these three */
-	uint64_t sent_before;
+	struct buf ahead;     /* what goes before the call's request */
+	struct buf request;   /* the call's, which may go before it is sent */
+	struct buf after;     /* the requests of calls behind it */
+	size_t sent;          /* bytes of these three together */
+	uint64_t sent_before; /* bytes of everything that was in them earlier */
 
 	struct buf in; /* the keeper's */
 };
@@ -88,19 +94,19 @@ bool js_worker_has(const struct js_worker *w, struct str key);
 MUST_USE enum status js_worker_assign(struct js_worker *w, struct js_run *run, uint64_t context);
 
 /*
- * Gives a busy worker a call behind those that it has, whose design document it has loaded. The
- * run keeps its request, to be sent again if the worker is lost. STATUS_NOMEM: nothing has changed.
- * While nobody sends to the worker. Locked.
+ * Gives a busy worker a further call, which it does after those that it has. It must have loaded
+ * the call's design document. The call keeps its request, to be sent again if the worker is lost.
+ * STATUS_NOMEM: nothing has changed. Only while no thread sends to the worker. Locked.
  */
 MUST_USE enum status js_worker_follow(struct js_worker *w, struct js_run *run);
 
 /*
- * Gives the call under way its request back, unless it has it: it may have to be asked again. While
- * nobody sends to the worker. Locked.
+ * Moves the request of the call under way from the worker back to the call, which may have to be
+ * sent again. Does nothing if the call has it. Only while no thread sends to the worker. Locked.
  */
 void js_worker_return_request(struct js_worker *w);
 
-/* The call is over: the next one behind it is under way, or the worker is idle. Locked. */
+/* Ends the call under way: the next one is now under way, or the worker is idle. Locked. */
 void js_worker_advance(struct js_worker *w, uint64_t now);
 
 /*
@@ -111,7 +117,7 @@ bool js_worker_send(struct js_worker *w);
 
 bool js_worker_has_sent(const struct js_worker *w);
 
-/* True if the worker can know all of the call that is under way. */
+/* True if all of the request of the call under way has been sent. */
 bool js_worker_has_sent_run(const struct js_worker *w);
 
 /*

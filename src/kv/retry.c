@@ -394,8 +394,8 @@ run_until_settled(struct kv_attempts *run, struct kv_tx *tx, enum status first,
 		if (attempts == KV_RETRY_LIMIT)
 			break;
 		/*
-		 * A client that has gone, or whose time is over, waits for no further attempt. None
-		 * has taken place.
+		 * A client that has gone, or whose time is over, waits for no further attempt. No
+		 * attempt has committed anything.
 		 */
 		verdict = run->unknown ? STATUS_OK : step_ask();
 		if (verdict != STATUS_OK)

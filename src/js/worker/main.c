@@ -91,7 +91,7 @@ give_up_rights(void *arg)
 /*
  * Answers that have not been sent. Several calls are often there together, and then their answers
  * go together: each that went alone would wake the server, and the processor would go to and fro.
- * None waits for a call that takes long: when a turn ends, what there is goes.
+ * No answer waits for the end of a long call: those that are there are sent when a turn ends.
  */
 struct answers {
 	int fd;

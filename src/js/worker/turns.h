@@ -20,9 +20,9 @@ enum {
 
 /*
  * Makes a timer for the calling thread, which alone may call the functions below, and asks the
- * kernel for turns of TURN_NS (base/thread.h). SIGALRM is used for it, and `on_end(arg)` is called
- * in its handler, each time a turn ends while the thread computes; NULL: nothing is. Call this
- * before the sandbox is entered. False: there is no timer, and turns never end.
+ * kernel for turns of TURN_NS (base/thread.h). It uses SIGALRM. Each time a turn ends while the
+ * thread computes, the signal's handler calls `on_end(arg)`; `on_end` may be NULL. Call this before
+ * the sandbox is entered. Returns false if there is no timer, so that turns never end.
  */
 bool turns_prepare(void (*on_end)(void *arg), void *arg);
 

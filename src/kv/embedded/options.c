@@ -12,9 +12,9 @@ enum {
 	BLOOM_BITS_A_KEY = 10, /* and an entity */
 	/*
 	 * Small, since a key in no order finds its place the sooner, the more of the buffer is in
-	 * the processor's cache. Several of them become one table: the larger that is, the less
-	 * often the level below is written again, and the more of what is written again and again
-	 * is gone before it is written to a table. Up to eight, since a read looks into each.
+	 * the processor's cache. Several of them become one table. The larger a table is, the less
+	 * often the level below is written again, and the more old versions of pairs that change
+	 * often are dropped before they reach a table. At most eight, since a read searches each.
 	 */
 	WRITE_BUFFER_BYTES = 8 * 1024 * 1024,
 	WRITE_BUFFERS_A_TABLE_LEAST = 2,
@@ -23,9 +23,9 @@ enum {
 	WRITE_BUFFERS_SPARE = 2,
 	/*
 	 * A table of level 0 has keys of every subspace, so merging level 0 rewrites all of the
-	 * level below, in whatever order documents come. That level is to have no more than what
-	 * is merged into it at a time: four tables, each of about half the bytes that its pairs
-	 * took in memory. So it has twice what is gathered for one of them.
+	 * level below, in whatever order documents come. So that level is to be no larger than what
+	 * is merged into it at a time. That is four tables, each about half as large as its pairs
+	 * were in memory: together twice what is gathered in memory for one table.
 	 */
 	LEVEL_BASE_TIMES = 2,
 	/*

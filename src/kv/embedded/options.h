@@ -18,7 +18,7 @@ uint64_t emb_recent_bytes(void);
 uint64_t emb_write_buffer_bytes(void);
 
 /*
- * The options of a store whose blocks go into `cache`, and which has about `tables` tables.
+ * Makes the options of a store that caches its blocks in `cache` and has about `tables` tables.
  * `write_buffer_bytes` as in kv_options. Free with rocksdb_options_destroy(). Iterators need
  * `total_order_seek`: see emb_entities_extractor(). `entities` must outlive the store.
  */
