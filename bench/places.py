@@ -3,10 +3,13 @@
 beginning, in the middle and at the end of a large database.
 
     bench/places.py STORE [--frond FILE] [--docs N] [--requests N] [--port N]
+                          [--writing SECONDS] [--load FILE]
 
 Loads N documents into STORE, a directory, unless there is one already, serves it, and asks for pages
 of one row. Prints the median time of an answer and the server's processor time, both in
-milliseconds, and what was answered.
+milliseconds, and what was answered. With --writing a new database then gets 200,000 documents by
+_bulk_docs, and more by 64 connections for so many seconds, without a pause between; it prints the
+median time of an answer meanwhile, and the longest.
 """
 
 import argparse
@@ -78,6 +81,31 @@ def places(connection):
     return zip(("beginning", "middle", "end"), ids, ("0", middle, newest))
 
 
+def put_documents(options):
+    command = [options.load, "--host", "127.0.0.1", "--port", str(options.port), "--db", "busy"]
+    bulk = json.loads(subprocess.run(command[:1] + ["bulk"] + command[1:] +
+                                     ["--batch=256", "--count=200000"],
+                                     stdout=subprocess.PIPE, check=True).stdout)
+    return subprocess.Popen(command[:1] + ["put"] + command[1:] +
+                            ["--connections=64", f"--seconds={options.writing}",
+                             f"--first={bulk['next']}"], stdout=subprocess.DEVNULL)
+
+
+def measure_while_written(connection, options):
+    path = "/busy/_changes?limit=1"
+    connection.request("PUT", "/busy")
+    connection.getresponse().read()
+    writer = put_documents(options)
+    times = []
+    while writer.poll() is None:
+        start = time.perf_counter()
+        ask(connection, path)
+        times.append((time.perf_counter() - start) * 1000)
+        time.sleep(0.05)
+    print(f"beginning  pending  {statistics.median(times):>9.2f} ms while it is written to, at "
+          f"most {max(times):.2f} ms", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description="What places in a large database cost.")
     parser.add_argument("store")
@@ -85,6 +113,8 @@ def main():
     parser.add_argument("--docs", type=int, default=1000000)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--port", type=int, default=5985)
+    parser.add_argument("--writing", type=float, default=0)
+    parser.add_argument("--load", default=str(TOP / "build/bench/load"))
     options = parser.parse_args()
 
     if not pathlib.Path(options.store).exists():
@@ -100,6 +130,8 @@ def main():
                 time_ms, cpu, answer = measure(connection, server.pid, path, options.requests)
                 print(f"{name:<10} {member:<8} {time_ms:>9.2f} ms, CPU {cpu:>9.2f} ms, "
                       f"{answer[member]}", flush=True)
+        if options.writing:
+            measure_while_written(connection, options)
     finally:
         server.terminate()
         server.wait()

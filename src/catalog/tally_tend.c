@@ -41,8 +41,12 @@ struct tend {
 	uint64_t wanted;            /* keys of a new range */
 	uint64_t most;              /* a range that has more is cut */
 	unsigned attempt;
-	/* this call has opened a new last range; writers may still use the old one */
+	/*
+	 * This call has opened a new last range. Until it has ended writers use the former one,
+	 * which begins at `live`.
+	 */
 	bool opened;
+	struct buf live;
 	/*
 	 * This call has announced new ranges, or merged some, and makes no further step. Writers
 	 * learn of these ranges when it has ended. Until then they may add to the former ones.
@@ -164,8 +168,9 @@ tend_open_last(struct tend *t)
 	if (!end.ptr || str_cmp(end, last->lo) <= 0)
 		return STATUS_OK;
 	TRY(range_add(t, end, CATALOG_TALLY_END, 0));
+	buf_set(&t->live, last->lo);
 	t->opened = true;
-	return STATUS_OK;
+	return buf_status(&t->live);
 }
 
 /* ---- Folding: one region's counters become those of ranges side by side ---- */
@@ -194,11 +199,19 @@ region_at(const struct tend *t, size_t first)
 	return r;
 }
 
+/* True if writers add to the last range of the region, and to what overlaps its end. */
+static bool
+region_is_live(const struct tend *t, const struct region *r)
+{
+	return t->opened && str_eq(r->hi, CATALOG_TALLY_END);
+}
+
+/* While writers are busy each call opens a last range, and folds those that are older. */
 static bool
 needs_fold(const struct tend *t, const struct region *r)
 {
-	if (t->opened && str_eq(r->hi, CATALOG_TALLY_END))
-		return false;
+	if (region_is_live(t, r))
+		return str_cmp(r->ranges[0].lo, buf_str(&t->live)) < 0;
 	return r->count > 1 || r->ranges[0].count > (int64_t)t->most;
 }
 
@@ -387,7 +400,10 @@ region_cut(struct tend *t, const struct region *r)
 	t->pieces = NULL;
 	t->pieces_count = t->pieces_cap = 0;
 	TRY(bounds_of(t, r, &bounds, &count));
-	if (r->count > 1 && !t->exact)
+	if (region_is_live(t, r))
+		while (str_cmp(bounds[count - 1], buf_str(&t->live)) > 0)
+			count--;
+	else if (r->count > 1 && !t->exact)
 		count--;
 	for (size_t i = 0; i + 1 < count && whole && left; i++) {
 		TRY(pieces_count(t, bounds[i], bounds[i + 1], &left, &whole));
@@ -488,7 +504,8 @@ tend_fold(struct tend *t)
 		TRY(region_cut(t, &r));
 		if (t->attempt > 1)
 			return pieces_announce(t);
-		TRY(region_settle(t, &r));
+		if (t->pieces_count)
+			TRY(region_settle(t, &r));
 	}
 	return STATUS_OK;
 }
@@ -783,6 +800,7 @@ tend_release(struct tend *t)
 		arena_free(t->lists[list].arena);
 	arena_free(t->scratch);
 	buf_release(&t->key);
+	buf_release(&t->live);
 }
 
 /*
@@ -799,6 +817,7 @@ tend_db(struct kv_store *store, const struct catalog_db *db, struct catalog_tall
 		.sizes = sizes ? *sizes : usual,
 		.err = err,
 		.key = CATALOG_KEY_INIT,
+		.live = CATALOG_KEY_INIT,
 	};
 	enum status status = tend_init(&t);
 	bool begun = status == STATUS_OK;

@@ -333,6 +333,11 @@ ranges_are_split_and_merged_to_the_key(void **state)
 		{ "a9", "-:9", "-:9 a08-:0", "-a04:4 a04-a08:5 a08-:0", 2 },
 		{ "a20", "-:20", "-:20 a19-:0",
 		  "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-a19:2 a19-:0", 2 },
+		/* While writers are busy each call opens a last range: older ones are folded. */
+		{ "a9 b9", "-:9 a08-:9", "-a08:8 a08-:10 b08-:0",
+		  "-a08:8 a08-b03:4 b03-b07:4 b07-b08:2 b08-:0", 3 },
+		{ "a9 b9 c12", "-:9 a08-:9 b08-:12", "-a08:8 a08-b08:9 b08-:13 c11-:0",
+		  "-a08:8 a08-b08:9 b08-c04:5 c04-c1:6 c1-c11:2 c11-:0", 3 },
 		{ "a20 b3", "-b:20 b-:3", "-a04:4 a04-a1:6 a1-a14:4 a14-a18:4 a18-b:2 b-:3", NULL,
 		  3 },
 		/* Nobody counts the keys of a range that is not too large: this one is wrong. */
