@@ -681,10 +681,13 @@ enum {
 	CONSUMERS = 3,
 };
 
+/* Each message is an entity of its own, and the queue all of their subspace; else it is one. */
+static bool spread;
+
 struct queue {
 	struct kv_store *store;
-	struct str begin, end; /* one entity */
-	size_t entity_bytes;   /* that each of its keys begins with */
+	struct str begin, end;
+	size_t name_bytes; /* that each of its keys begins with */
 	struct buf begin_room, end_room;
 	_Atomic uint64_t pushed;
 	_Atomic uint64_t taken;
@@ -697,14 +700,39 @@ queue_put_key(struct buf *key, uint64_t number)
 	buf_clear(key);
 	tuple_put_u64(key, 0);
 	tuple_put_u64(key, 1);
-	tuple_put_str(key, STR("queue"));
-	if (number)
-		tuple_put_u64(key, number);
+	if (spread && number) {
+		char name[24];
+
+		(void)snprintf(name, sizeof(name), "%08llu", (unsigned long long)number);
+		tuple_put_str(key, str_from_cstr(name));
+	} else if (!spread) {
+		tuple_put_str(key, STR("queue"));
+		if (number)
+			tuple_put_u64(key, number);
+	}
+}
+
+/* The number in what follows the queue's name in a key. */
+static uint64_t
+queue_number(struct str tail)
+{
+	struct tuple_reader r = tuple_reader(tail);
+	uint64_t number = 0;
+	struct str name;
+
+	if (!spread)
+		assert_ok(tuple_next_u64(&r, &number));
+	else if (tuple_next_plain(&r, TUPLE_STRING, &name))
+		number = strtoull(name.ptr, NULL, 10);
+	assert_true(number > 0);
+	return number;
 }
 
 static void
 queue_begin(struct queue *q, struct kv_store *store)
 {
+	const struct emb_entities *entities;
+
 	*q = (struct queue){ .store = store };
 	q->begin_room = (struct buf)BUF_INIT(100);
 	q->end_room = (struct buf)BUF_INIT(100);
@@ -714,10 +742,11 @@ queue_begin(struct queue *q, struct kv_store *store)
 	buf_append_byte(&q->end_room, 0xfe);
 	q->begin = buf_str(&q->begin_room);
 	q->end = buf_str(&q->end_room);
-	q->entity_bytes = q->begin.len - 1;
-	assert_int_equal(
-		emb_range_entity_len(&((struct emb_store *)store)->entities, q->begin, q->end),
-		q->entity_bytes);
+	q->name_bytes = q->begin.len - 1;
+	entities = &((struct emb_store *)store)->entities;
+	assert_int_equal(emb_range_entity_len(entities, q->begin, q->end),
+			 spread ? 0 : q->name_bytes);
+	assert_int_equal(emb_range_gaps_len(entities, q->begin, q->end), q->name_bytes);
 }
 
 static void
@@ -747,11 +776,8 @@ queue_look(const struct queue *q, struct kv_tx *tx, bool last, size_t limit)
 
 	assert_ok(kv_future_wait(f));
 	range = kv_future_range(f);
-	if (range.count) {
-		struct tuple_reader r = tuple_reader(str_skip(range.pairs[0].key, q->entity_bytes));
-
-		assert_ok(tuple_next_u64(&r, &number));
-	}
+	if (range.count)
+		number = queue_number(str_skip(range.pairs[0].key, q->name_bytes));
 	kv_future_free(f);
 	return number;
 }
@@ -976,7 +1002,25 @@ threads_take_each_message_once(void **state)
 	free(q);
 }
 
-#define S(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+static int
+one_entity_setup(void **state)
+{
+	spread = false;
+	return fixture_setup(state);
+}
+
+static int
+spread_setup(void **state)
+{
+	spread = true;
+	return fixture_setup(state);
+}
+
+#define S(name)                                                                                    \
+	cmocka_unit_test_setup_teardown(name, one_entity_setup, fixture_teardown),                 \
+	{                                                                                          \
+#name "_apart", name, spread_setup, fixture_teardown, NULL                         \
+	}
 
 int
 main(void)

@@ -293,25 +293,38 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 	return STATUS_OK;
 }
 
-/* Keys come in order, so several of one entity come one after the other. */
-struct batch_entity {
+/* Keys come in order, so several of one entity or subspace come one after the other. */
+struct batch_gaps {
 	struct str name; /* the beginning of its keys; empty: none yet */
 	size_t slot;
-	bool has_gaps; /* its slot has: each key has to be told of */
+	bool has_any; /* its slot has: each key has to be told of */
 };
 
+/* The key begins with `name_len` bytes by which gaps may be kept, or with none. */
 static void
-batch_enter_gap(const struct batch *b, struct str key, struct batch_entity *last)
+batch_enter_gap(const struct batch *b, struct str key, size_t name_len, struct batch_gaps *of)
 {
-	if (!last->name.len || !emb_entity_has(last->name, key)) {
-		last->name = str_of(key.ptr, emb_entity_len(&b->store->entities, key));
-		if (!last->name.len)
-			return;
-		last->slot = gaps_slot(key, last->name.len);
-	} else if (!last->has_gaps) {
+	of->name = str_of(key.ptr, name_len);
+	if (!name_len)
 		return;
-	}
-	last->has_gaps = gaps_write(b->store->gaps, last->slot, key, b->version);
+	of->slot = gaps_slot(key, name_len);
+	of->has_any = gaps_write(b->store->gaps, of->slot, key, b->version);
+}
+
+static void
+batch_enter_gaps(const struct batch *b, struct str key, struct batch_gaps *entity,
+		 struct batch_gaps *space)
+{
+	struct gaps *gaps = b->store->gaps;
+
+	if (!entity->name.len || !emb_entity_has(entity->name, key))
+		batch_enter_gap(b, key, emb_entity_len(&b->store->entities, key), entity);
+	else if (entity->has_any)
+		entity->has_any = gaps_write(gaps, entity->slot, key, b->version);
+	if (!space->name.len || !emb_entity_has(space->name, key))
+		batch_enter_gap(b, key, emb_space_len(key), space);
+	else if (space->has_any)
+		space->has_any = gaps_write(gaps, space->slot, key, b->version);
 }
 
 void
@@ -319,7 +332,7 @@ batch_enter_recent(const struct batch *b)
 {
 	struct recent *recent = b->store->recent;
 	struct recent_pair pairs[RECENT_WRITES];
-	struct batch_entity last = { 0 };
+	struct batch_gaps entity = { 0 }, space = { 0 };
 	bool tells = gaps_begin(b->store->gaps, b->version);
 	size_t count = 0;
 
@@ -330,7 +343,7 @@ batch_enter_recent(const struct batch *b)
 		const struct cell *cell = &((const struct batch_key *)n)->cell;
 
 		if (tells && cell->present)
-			batch_enter_gap(b, n->key, &last);
+			batch_enter_gaps(b, n->key, &entity, &space);
 		if (!recent)
 			continue;
 		pairs[count++] = (struct recent_pair){ n->key, *cell };

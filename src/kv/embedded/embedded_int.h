@@ -341,6 +341,15 @@ emb_entity_has(struct str entity, struct str key)
 	       (key.len == entity.len || (uint8_t)key.ptr[entity.len] < UINT8_MAX);
 }
 
+/* How much of the key names its database and subspace: two integers; 0: it does not begin so. */
+size_t emb_space_len(struct str key);
+
+/*
+ * How much of `begin` all keys of the range have in common that gaps are kept by: their entity's
+ * beginning, or else that of their subspace; 0: neither.
+ */
+size_t emb_range_gaps_len(const struct emb_entities *entities, struct str begin, struct str end);
+
 /* emb_entity_len() of `begin`, if all keys of the range belong to that entity; else 0. */
 size_t emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end);
 

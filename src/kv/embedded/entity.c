@@ -240,15 +240,41 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 }
 
 size_t
+emb_space_len(struct str key)
+{
+	const char *end = key.ptr + key.len;
+	const char *space = key.len < LEAST_BYTES ? NULL : entity_skip_int(key.ptr, end);
+	const char *at = space ? entity_skip_int(space, end) : NULL;
+
+	return at ? (size_t)(at - key.ptr) : 0;
+}
+
+/* True if all keys of the range begin with the first `len` bytes of `begin`. */
+static bool
+range_is_within(struct str begin, struct str end, size_t len)
+{
+	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
+	return len && end.len > len && memcmp(begin.ptr, end.ptr, len) == 0 &&
+	       ((uint8_t)end.ptr[len] < UINT8_MAX || end.len == len + 1);
+}
+
+size_t
 emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end)
 {
 	size_t len = emb_entity_len(entities, begin);
 
-	/* Behind the entity's last element FF would go on with it, as an escaped NUL. */
-	if (len && end.len > len && memcmp(begin.ptr, end.ptr, len) == 0 &&
-	    ((uint8_t)end.ptr[len] < UINT8_MAX || end.len == len + 1))
+	return range_is_within(begin, end, len) ? len : 0;
+}
+
+size_t
+emb_range_gaps_len(const struct emb_entities *entities, struct str begin, struct str end)
+{
+	size_t len = emb_range_entity_len(entities, begin, end);
+
+	if (len)
 		return len;
-	return 0;
+	len = emb_space_len(begin);
+	return range_is_within(begin, end, len) ? len : 0;
 }
 
 /* ---- For RocksDB ---- */

@@ -69,9 +69,9 @@ gaps_free(struct gaps *g)
 }
 
 size_t
-gaps_slot(struct str key, size_t entity_len)
+gaps_slot(struct str key, size_t name_len)
 {
-	return hash_quick(str_of(key.ptr, entity_len)) % GAPS_SLOTS;
+	return hash_quick(str_of(key.ptr, name_len)) % GAPS_SLOTS;
 }
 
 static struct str
@@ -146,7 +146,7 @@ copy_key(struct str key, char room[GAPS_KEY_BYTES + 1])
 }
 
 bool
-gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+gaps_find(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	  uint64_t version, struct gaps_found *ret)
 {
 	struct gap *gap;
@@ -156,7 +156,7 @@ gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, b
 	/* Whoever misses a gap reads more than it has to, and nothing else. */
 	if (!atomic_load_explicit(&g->wanted, memory_order_relaxed))
 		return false;
-	i = gaps_slot(begin, entity_len);
+	i = gaps_slot(begin, name_len);
 	s = &g->slots[i];
 	if (!atomic_load(&g->any[i]))
 		return false;
@@ -248,10 +248,10 @@ slot_has_gap(const struct slot *s)
 }
 
 void
-gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+gaps_keep(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	  uint64_t version, uint64_t took_ns)
 {
-	size_t i = gaps_slot(begin, entity_len);
+	size_t i = gaps_slot(begin, name_len);
 	struct slot *s = &g->slots[i];
 	uint64_t since;
 

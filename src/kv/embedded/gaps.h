@@ -4,8 +4,8 @@
  * RocksDB keeps a deleted key, and that it was deleted, until tables are merged. Whoever reads the
  * first pair of a range steps over all of them. A queue is the worst case: each message that is
  * taken leaves its key in front of those that are still there. So a read that had to search for the
- * first pair (or the last) of a range within an entity leaves here that there is nothing in front
- * of it, and the next one begins there.
+ * first pair (or the last) of a range leaves here that there is nothing in front of it, and the
+ * next one begins there.
  *
  * == Why no reader misses a pair ==
  *
@@ -15,16 +15,20 @@
  * has it and before its version is published. A reader at S uses a gap only if its version is at
  * most S: writes up to S were published before the reader took S, so they have been entered.
  *
- * A reader at S that has found nothing between two keys leaves that here unless its slot, in which
- * entities share a place by a hash, was written above S. A write above S that has not been entered
- * yet will find the gap. After the store was opened again nothing from before counts (`floor`).
+ * A gap has a name, with which all its keys begin: an entity's (embedded_int.h), if the range is
+ * within one, else that of a subspace of a database. The first is a list of Redis's clients, the
+ * second all documents, changes or entries of indexes of a database. A name's hash is its slot, so
+ * a write of a key looks in two slots.
+ *
+ * A reader at S that has found nothing between two keys leaves that here unless its slot, which
+ * several names share, was written above S. A write above S that has not been entered yet will find
+ * the gap. After the store was opened again nothing from before counts (`floor`).
  *
  * Few stores have searches worth remembering, and each key that is written costs. So writers begin
  * to tell of keys with the first batch after a reader has wanted to leave a gap, at `since`, and a
  * reader at S leaves none unless S + 1 is `since` or later: every write above S is told of then.
  *
- * All keys of a gap are of one entity (embedded_int.h), so a write looks in one slot. A slot keeps
- * GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
+ * A slot keeps GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
  * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one.
  *
  * If it touches none and all places are taken, the time of the searches decides which gap is kept.
@@ -73,27 +77,27 @@ struct gaps_found {
 };
 
 /*
- * For a reader at `version` of [begin, end), a range of the entity that the first `entity_len`
- * bytes of `begin` name: a part of the range with nothing in it, where the range begins (with
+ * For a reader at `version` of [begin, end), a range of the name in the first `name_len` bytes of
+ * `begin`: a part of the range with nothing in it, where the range begins (with
  * `reverse` ends) if such a gap is known, or else further on. False: no gap is known there.
  */
-bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	       uint64_t version, struct gaps_found *ret);
 
 /*
- * A reader at `version` has found that [begin, end), of one entity, is empty, which took it
+ * A reader at `version` has found that [begin, end), of one name, is empty, which took it
  * `took_ns`. The first such reader leaves nothing but that writers have to tell of their keys from
  * now on.
  */
-void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t entity_len, bool reverse,
+void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	       uint64_t version, uint64_t took_ns);
 
 /* A batch begins. False: nobody has to be told of its keys. */
 bool gaps_begin(struct gaps *g, uint64_t version);
-/* The slot of an entity, which is the first `entity_len` bytes of the key. */
-size_t gaps_slot(struct str key, size_t entity_len);
+/* The slot of a name, which is the first `name_len` bytes of the key. */
+size_t gaps_slot(struct str key, size_t name_len);
 /*
- * The key, of an entity of that slot and a batch for which gaps_begin() was true, has a value since
+ * The key, of a name of that slot and a batch for which gaps_begin() was true, has a value since
  * `version`, which is not published yet.
  * False: the slot has no gap, and gets none that `version` could have to know of, so the other keys
  * of this slot that have a value since then need not be told of.

@@ -466,9 +466,8 @@ range_narrow(struct range_job *job)
 	job->snapshot_begin = job->begin;
 	job->snapshot_end = job->end;
 	job->has_gap = false;
-	if (!job->entity_len ||
-	    !gaps_find(job->tx->store->gaps, job->begin, job->end, job->entity_len,
-		       job->options->reverse, job->tx->snapshot->version, gap))
+	if (!job->gaps_len || !gaps_find(job->tx->store->gaps, job->begin, job->end, job->gaps_len,
+					 job->options->reverse, job->tx->snapshot->version, gap))
 		return;
 	if (job->options->reverse && str_eq(gap->end, job->end))
 		job->snapshot_end = gap->begin;
@@ -496,7 +495,7 @@ range_keep_gap(const struct range_job *job, uint64_t took_ns)
 		else
 			end = key;
 	}
-	gaps_keep(job->tx->store->gaps, begin, end, job->entity_len, reverse,
+	gaps_keep(job->tx->store->gaps, begin, end, job->gaps_len, reverse,
 		  job->tx->snapshot->version, took_ns);
 }
 
@@ -559,14 +558,14 @@ range_seek_around(struct range_job *job)
 static void
 range_seek(struct range_job *job)
 {
-	uint64_t began_ns = job->entity_len ? clock_mono_ns() : 0, took_ns;
+	uint64_t began_ns = job->gaps_len ? clock_mono_ns() : 0, took_ns;
 	char *error = NULL;
 
 	if (job->has_gap)
 		range_seek_around(job);
 	else
 		range_seek_end(job);
-	if (!job->entity_len)
+	if (!job->gaps_len)
 		return;
 	took_ns = clock_mono_ns() - began_ns;
 	if (took_ns < job->tx->store->search_ns)
