@@ -75,6 +75,12 @@ catalog_tally_stretches(struct kv_tx *tx, const struct catalog_db *db, size_t li
 
 /* ---- One place ---- */
 
+enum {
+	/* A region with more keys is counted from both sides of the place at a time. */
+	ONE_SIDE_KEYS = 1024,
+	SIDE_BYTES = 16 * 1024, /* of each of both, in turns */
+};
+
 /* The sums of the counters before and after a key, while the regions are read in order. */
 struct place {
 	struct str at;
@@ -88,6 +94,7 @@ struct place {
 	bool inside; /* the key is within a region, whose bounds are in_lo and in_hi */
 	struct buf in_lo;
 	struct buf in_hi;
+	int64_t in_count; /* of the counters of that region; 0: they are not to be believed */
 };
 
 static void
@@ -122,6 +129,7 @@ place_close(struct place *p)
 		p->after += p->count;
 	} else {
 		p->inside = true;
+		p->in_count = p->count;
 		place_put(&p->in_lo, buf_str(&p->lo));
 		place_put(&p->in_hi, buf_str(&p->hi));
 	}
@@ -155,6 +163,7 @@ static void
 place_widen(struct place *p)
 {
 	p->inside = true;
+	p->in_count = 0;
 	p->before = p->after = 0;
 	place_put(&p->in_lo, (struct str){ NULL, 0 });
 	place_put(&p->in_hi, CATALOG_TALLY_END);
@@ -189,32 +198,14 @@ place_find(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct pl
 	return buf_status(&p->in_hi);
 }
 
-enum status
-catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
-{
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
-					    .mode = KV_SNAPSHOT };
-	struct kv_range range;
-	enum status status;
-	uint64_t n = 0;
-
-	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
-	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK)
-		n += range.count;
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	*ret = n;
-	return STATUS_OK;
-}
-
-/* Counts the keys of the list between two bounds. */
+/* Begins to read the keys of the list between two bounds, in pages of so many bytes. */
 static enum status
-keys_between(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo,
-	     struct str hi, uint64_t *ret)
+keys_scan(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo, struct str hi,
+	  size_t page_bytes, struct kv_scan *ret)
 {
 	AUTO(buf_release) struct buf begin = CATALOG_KEY_INIT;
 	AUTO(buf_release) struct buf end = CATALOG_KEY_INIT;
+	struct kv_range_options options = { .limit_bytes = page_bytes, .mode = KV_SNAPSHOT };
 
 	catalog_key_list(&begin, db, list);
 	buf_append_str(&begin, lo);
@@ -222,7 +213,75 @@ keys_between(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct 
 	buf_append_str(&end, hi);
 	TRY(catalog_key_status(&begin));
 	TRY(catalog_key_status(&end));
-	return catalog_keys_count(tx, buf_str(&begin), buf_str(&end), ret);
+	return kv_scan_init(ret, tx, buf_str(&begin), buf_str(&end), &options);
+}
+
+static enum status
+keys_count(struct kv_scan *scan, uint64_t *ret)
+{
+	struct kv_range range;
+	enum status status;
+	uint64_t n = 0;
+
+	while ((status = kv_scan_take(scan, SIZE_MAX, &range)) == STATUS_OK)
+		n += range.count;
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = n;
+	return STATUS_OK;
+}
+
+enum status
+catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+
+	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
+	return keys_count(&scan, ret);
+}
+
+static enum status
+keys_between(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo,
+	     struct str hi, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+
+	TRY(keys_scan(tx, db, list, lo, hi, CATALOG_PAGE_BYTES, &scan));
+	return keys_count(&scan, ret);
+}
+
+/*
+ * Counts the keys in front of the place, and those behind it, in turns until one side has no more:
+ * the other has what the region's counters say less these. `behind` says which side is wanted.
+ */
+static enum status
+keys_of_nearer_side(struct kv_tx *tx, const struct catalog_db *db, size_t list,
+		    const struct place *p, bool behind, uint64_t *ret, uint64_t *ret_counted)
+{
+	AUTO(kv_scan_release) struct kv_scan front = { 0 };
+	AUTO(kv_scan_release) struct kv_scan back = { 0 };
+	struct kv_scan *scans[] = { &front, &back };
+	uint64_t keys[] = { 0, 0 };
+	struct kv_range range;
+	enum status status;
+	int side = behind;
+
+	TRY(keys_scan(tx, db, list, buf_str(&p->in_lo), p->at, SIDE_BYTES, &front));
+	TRY(keys_scan(tx, db, list, p->at, buf_str(&p->in_hi), SIDE_BYTES, &back));
+	while ((status = kv_scan_take(scans[side], SIZE_MAX, &range)) == STATUS_OK) {
+		keys[side] += range.count;
+		side = !side;
+	}
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret_counted = keys[0] + keys[1];
+	*ret = keys[behind];
+	if (side == behind)
+		return STATUS_OK;
+	*ret = (uint64_t)p->in_count - keys[side];
+	return (int64_t)*ret < 0 ? STATUS_CORRUPT : STATUS_OK;
 }
 
 enum status
@@ -237,20 +296,22 @@ catalog_tally_rank(struct kv_tx *tx, const struct catalog_db *db, size_t list, s
 		.in_lo = CATALOG_KEY_INIT,
 		.in_hi = CATALOG_KEY_INIT,
 	};
-	uint64_t counted = 0;
+	uint64_t keys = 0, counted = 0;
 	int64_t n;
 
 	TRY(place_find(tx, db, list, &p));
-	if (p.inside && behind)
-		TRY(keys_between(tx, db, list, at, buf_str(&p.in_hi), &counted));
+	if (p.inside && p.in_count > ONE_SIDE_KEYS)
+		TRY(keys_of_nearer_side(tx, db, list, &p, behind, &keys, &counted));
+	else if (p.inside && behind)
+		TRY(keys_between(tx, db, list, at, buf_str(&p.in_hi), &keys));
 	else if (p.inside)
-		TRY(keys_between(tx, db, list, buf_str(&p.in_lo), at, &counted));
+		TRY(keys_between(tx, db, list, buf_str(&p.in_lo), at, &keys));
 	n = behind ? p.after : p.before;
 	if (n < 0)
 		return STATUS_CORRUPT;
 	/* Many keys had to be counted one by one, so the ranges may have to be split. */
 	if (counted > CATALOG_TALLY_WORN)
 		catalog_tally_note(db, counted);
-	*ret = (uint64_t)n + counted;
+	*ret = (uint64_t)n + keys;
 	return STATUS_OK;
 }

@@ -28,8 +28,8 @@
  * to tell of keys with the first batch after a reader has wanted to leave a gap, at `since`, and a
  * reader at S leaves none unless S + 1 is `since` or later: every write above S is told of then.
  *
- * A slot keeps GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys up to
- * GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one.
+ * A slot keeps GAPS_EACH gaps for reads from the left and as many for reads from the right, of keys
+ * up to GAPS_KEY_BYTES. A new gap is joined to one that it touches, or replaces that one.
  *
  * If it touches none and all places are taken, the time of the searches decides which gap is kept.
  * Without a gap the next search takes as long again as those by which the gap was found, so that
