@@ -77,7 +77,7 @@ catalog_tally_stretches(struct kv_tx *tx, const struct catalog_db *db, size_t li
 
 enum {
 	/* A region with more keys is counted from both sides of the place at a time. */
-	ONE_SIDE_KEYS = 1024,
+	ONE_SIDE_KEYS = 4096,
 	SIDE_BYTES = 16 * 1024, /* of each of both, in turns */
 };
 
@@ -263,16 +263,19 @@ keys_of_nearer_side(struct kv_tx *tx, const struct catalog_db *db, size_t list,
 	AUTO(kv_scan_release) struct kv_scan front = { 0 };
 	AUTO(kv_scan_release) struct kv_scan back = { 0 };
 	struct kv_scan *scans[] = { &front, &back };
+	const struct str bounds[] = { buf_str(&p->in_lo), p->at, buf_str(&p->in_hi) };
 	uint64_t keys[] = { 0, 0 };
 	struct kv_range range;
 	enum status status;
 	int side = behind;
 
-	TRY(keys_scan(tx, db, list, buf_str(&p->in_lo), p->at, SIDE_BYTES, &front));
-	TRY(keys_scan(tx, db, list, p->at, buf_str(&p->in_hi), SIDE_BYTES, &back));
+	TRY(keys_scan(tx, db, list, bounds[side], bounds[side + 1], SIDE_BYTES, scans[side]));
 	while ((status = kv_scan_take(scans[side], SIZE_MAX, &range)) == STATUS_OK) {
 		keys[side] += range.count;
 		side = !side;
+		if (!scans[side]->tx) /* not begun yet */
+			TRY(keys_scan(tx, db, list, bounds[side], bounds[side + 1], SIDE_BYTES,
+				      scans[side]));
 	}
 	if (status != STATUS_NOT_FOUND)
 		return status;

@@ -13,6 +13,7 @@
 #include "import/mongo.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -290,8 +291,10 @@ import_mongo(struct import *i, struct err *err)
 	struct mongo m = { .import = i };
 	enum status status;
 
-	mongoc_init();
+	/* Its counters in shared memory outlive a process that is killed, and nobody reads them. */
+	(void)setenv("MONGOC_DISABLE_SHM", "1", true);
 	mongoc_log_set_handler(no_log, NULL);
+	mongoc_init();
 	bson_init(&m.done);
 	bson_init(&m.place);
 	bson_init(&m.token);

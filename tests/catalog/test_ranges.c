@@ -1043,8 +1043,8 @@ an_answer_near_an_end_counts_few_keys(void **state)
 static enum status
 read_long(struct kv_tx *tx, struct fixture *f, struct buf *said)
 {
-	for (int i = 0; i <= 3000; i += 250) {
-		struct str at = arena_printf(f->arena, LETTER "%c%02d", 'a' + i / 1000, i % 1000);
+	for (int i = 0; i <= 9000; i += 1500) {
+		struct str at = arena_printf(f->arena, LETTER "%c%02d", 'a' + i / 3000, i % 3000);
 		uint64_t before, behind;
 
 		TRY(catalog_tally_rank(tx, f->db, 0, at, false, &before));
@@ -1059,11 +1059,10 @@ static void
 places_in_a_long_range_are_counted_from_the_nearer_side(void **state)
 {
 	struct fixture *f = *state;
-	/* a250 lies behind a25 and in front of a26, and so on. */
-	const char *ranks = "0+3000 176+2824 451+2549 726+2274 1000+2000 1176+1824 1451+1549 "
-			    "1726+1274 2000+1000 2176+824 2451+549 2726+274 3000+0 ";
+	/* a1500 lies behind a15 and in front of a16, and so on. */
+	const char *ranks = "0+9000 567+8433 3000+6000 3567+5433 6000+3000 6567+2433 9000+0 ";
 
-	make(f, "1", "a1000 b1000 c1000", "-:3000");
+	make(f, "1", "a3000 b3000 c3000", "-:9000");
 	assert_reads(f, read_long, STATUS_OK, ranks);
 	/* Keys that are in no range: the whole list is one region. */
 	f->ranges = "-:-700";

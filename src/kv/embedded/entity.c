@@ -242,10 +242,13 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 size_t
 emb_space_len(struct str key)
 {
-	const char *end = key.ptr + key.len;
-	const char *space = key.len < LEAST_BYTES ? NULL : entity_skip_int(key.ptr, end);
-	const char *at = space ? entity_skip_int(space, end) : NULL;
+	const char *end, *at;
 
+	if (key.len < LEAST_BYTES)
+		return 0;
+	end = key.ptr + key.len;
+	at = entity_skip_int(key.ptr, end);
+	at = at ? entity_skip_int(at, end) : NULL;
 	return at ? (size_t)(at - key.ptr) : 0;
 }
 
