@@ -399,7 +399,8 @@ class Door:
             if not waits:
                 raise Wrong("there was no answer")
         except (EOFError, ConnectionError):
-            if not words & {"quit", "kill", "post", "host:"}:
+            # A person who deletes herself is gone before the answer to what follows.
+            if not words & {"quit", "kill", "deluser", "post", "host:"}:
                 raise Wrong("the connection was closed instead of an answer")
         except Unreadable as failure:
             raise Wrong(f"the answer cannot be read: {str(failure)[:2000]}")
