@@ -72,14 +72,9 @@ def say(text):
 
 
 class Frond(sides.Frond):
-    """With all doors, in front of a cluster."""
+    """With three doors, in front of a cluster."""
 
-    def start(self):
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, self.redis_port, self.mongo_port = (sides.free_port() for _ in range(3))
-        self.spawn([self.binary, "serve", "--store", self.store, "--http", f"127.0.0.1:{self.port}",
-                    "--redis", f"127.0.0.1:{self.redis_port}", "--mongo", f"127.0.0.1:{self.mongo_port}"],
-                   self.directory / "log")
+    doors = ("redis", "mongo")
 
 
 class Bench:

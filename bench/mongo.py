@@ -127,15 +127,8 @@ def say(text):
 class Frond(sides.Frond):
     """frond with MongoDB's door."""
 
-    mongo_port = 0
+    doors = ("mongo",)
     settles = True
-
-    def start(self):
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, self.mongo_port = sides.free_port(), sides.free_port()
-        self.spawn([self.binary, "serve", "--store", self.store, "--http",
-                    f"127.0.0.1:{self.port}", "--mongo", f"127.0.0.1:{self.mongo_port}"],
-                   self.directory / "log")
 
 
 class Constant(sides.Server):

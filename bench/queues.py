@@ -39,14 +39,7 @@ def cpu_ms(pids):
 
 
 class Frond(sides.Frond):
-    """With the door for MongoDB's clients, too."""
-
-    def start(self):
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, self.mongo_port = sides.free_port(), sides.free_port()
-        self.spawn([self.binary, "serve", "--store", self.store, "--http",
-                    f"127.0.0.1:{self.port}", "--mongo", f"127.0.0.1:{self.mongo_port}"],
-                   self.directory / "log")
+    doors = ("mongo",)
 
 
 class Couch:

@@ -107,18 +107,12 @@ def slow_sync(directory, sync_ms):
 class Frond(sides.Frond):
     """frond with Redis's door."""
 
+    doors = ("redis",)
+
     def __init__(self, binary, directory, name="frond", more=(), env=None):
         super().__init__(binary, directory, name=name)
         self.more = list(more)
         self.env = env
-        self.redis_port = 0
-
-    def start(self):
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, self.redis_port = sides.free_port(), sides.free_port()
-        self.spawn([self.binary, "serve", "--store", self.store, "--http",
-                    f"127.0.0.1:{self.port}", "--redis", f"127.0.0.1:{self.redis_port}",
-                    *self.more], self.directory / "log", env=self.env)
 
     def page_cache_mb(self):
         """Of its store's files."""

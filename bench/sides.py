@@ -228,6 +228,9 @@ class Server:
 
 class Frond(Server):
     paths = True
+    doors = ()  # beside CouchDB's: "mongo", which listens at `mongo_port`
+    more = ()   # arguments
+    env = None  # None: that of this process
 
     def __init__(self, binary, directory, store=None, name="frond", options=None):
         super().__init__()
@@ -240,8 +243,12 @@ class Frond(Server):
     def start(self):
         self.directory.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
-        self.spawn([self.binary, "serve", "--store", self.store,
-                    "--http", f"127.0.0.1:{self.port}"], self.directory / "log")
+        command = [self.binary, "serve", "--store", self.store, "--http", f"127.0.0.1:{self.port}"]
+        for door in self.doors:
+            port = free_port()
+            setattr(self, f"{door}_port", port)
+            command += [f"--{door}", f"127.0.0.1:{port}"]
+        self.spawn([*command, *self.more], self.directory / "log", env=self.env)
 
     def make(self, db):
         self.request("DELETE", f"/{db}")
