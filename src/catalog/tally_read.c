@@ -78,7 +78,7 @@ catalog_tally_stretches(struct kv_tx *tx, const struct catalog_db *db, size_t li
 enum {
 	/* A region with more keys is counted from both sides of the place at a time. */
 	ONE_SIDE_KEYS = 4096,
-	SIDE_BYTES = 16 * 1024, /* of each of both, in turns */
+	SIDE_BYTES = 16 * 1024, /* a page of each side then */
 };
 
 /* The sums of the counters before and after a key, while the regions are read in order. */
@@ -198,6 +198,25 @@ place_find(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct pl
 	return buf_status(&p->in_hi);
 }
 
+enum status
+catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
+{
+	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
+	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
+					    .mode = KV_SNAPSHOT };
+	struct kv_range range;
+	enum status status;
+	uint64_t n = 0;
+
+	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
+	while ((status = kv_scan_take(&scan, SIZE_MAX, &range)) == STATUS_OK)
+		n += range.count;
+	if (status != STATUS_NOT_FOUND)
+		return status;
+	*ret = n;
+	return STATUS_OK;
+}
+
 /* Begins to read the keys of the list between two bounds, in pages of so many bytes. */
 static enum status
 keys_scan(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo, struct str hi,
@@ -216,74 +235,41 @@ keys_scan(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str
 	return kv_scan_init(ret, tx, buf_str(&begin), buf_str(&end), &options);
 }
 
-static enum status
-keys_count(struct kv_scan *scan, uint64_t *ret)
-{
-	struct kv_range range;
-	enum status status;
-	uint64_t n = 0;
-
-	while ((status = kv_scan_take(scan, SIZE_MAX, &range)) == STATUS_OK)
-		n += range.count;
-	if (status != STATUS_NOT_FOUND)
-		return status;
-	*ret = n;
-	return STATUS_OK;
-}
-
-enum status
-catalog_keys_count(struct kv_tx *tx, struct str lo, struct str hi, uint64_t *ret)
-{
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-	struct kv_range_options options = { .limit_bytes = CATALOG_PAGE_BYTES,
-					    .mode = KV_SNAPSHOT };
-
-	TRY(kv_scan_init(&scan, tx, lo, hi, &options));
-	return keys_count(&scan, ret);
-}
-
-static enum status
-keys_between(struct kv_tx *tx, const struct catalog_db *db, size_t list, struct str lo,
-	     struct str hi, uint64_t *ret)
-{
-	AUTO(kv_scan_release) struct kv_scan scan = { 0 };
-
-	TRY(keys_scan(tx, db, list, lo, hi, CATALOG_PAGE_BYTES, &scan));
-	return keys_count(&scan, ret);
-}
-
 /*
- * Counts the keys in front of the place, and those behind it, in turns until one side has no more:
- * the other has what the region's counters say less these. `behind` says which side is wanted.
+ * How many keys of the region that holds the place are in front of it, or (`behind`) at it and
+ * behind it. The keys of that side are counted. In a large region a page of one side and a page of
+ * the other are counted in turns, until one side has no more: if it is not the side that is asked
+ * for, that one has all other keys of the region. `*ret_counted` keys were counted in all.
  */
 static enum status
-keys_of_nearer_side(struct kv_tx *tx, const struct catalog_db *db, size_t list,
-		    const struct place *p, bool behind, uint64_t *ret, uint64_t *ret_counted)
+place_count(struct kv_tx *tx, const struct catalog_db *db, size_t list, const struct place *p,
+	    bool behind, uint64_t *ret, uint64_t *ret_counted)
 {
 	AUTO(kv_scan_release) struct kv_scan front = { 0 };
 	AUTO(kv_scan_release) struct kv_scan back = { 0 };
 	struct kv_scan *scans[] = { &front, &back };
 	const struct str bounds[] = { buf_str(&p->in_lo), p->at, buf_str(&p->in_hi) };
+	bool both = p->in_count > ONE_SIDE_KEYS;
+	size_t page_bytes = both ? SIDE_BYTES : CATALOG_PAGE_BYTES;
 	uint64_t keys[] = { 0, 0 };
 	struct kv_range range;
 	enum status status;
 	int side = behind;
 
-	TRY(keys_scan(tx, db, list, bounds[side], bounds[side + 1], SIDE_BYTES, scans[side]));
-	while ((status = kv_scan_take(scans[side], SIZE_MAX, &range)) == STATUS_OK) {
-		keys[side] += range.count;
-		side = !side;
+	do {
 		if (!scans[side]->tx) /* not begun yet */
-			TRY(keys_scan(tx, db, list, bounds[side], bounds[side + 1], SIDE_BYTES,
+			TRY(keys_scan(tx, db, list, bounds[side], bounds[side + 1], page_bytes,
 				      scans[side]));
-	}
+		status = kv_scan_take(scans[side], SIZE_MAX, &range);
+		if (status == STATUS_OK) {
+			keys[side] += range.count;
+			side ^= both;
+		}
+	} while (status == STATUS_OK);
 	if (status != STATUS_NOT_FOUND)
 		return status;
 	*ret_counted = keys[0] + keys[1];
-	*ret = keys[behind];
-	if (side == behind)
-		return STATUS_OK;
-	*ret = (uint64_t)p->in_count - keys[side];
+	*ret = side == behind ? keys[side] : (uint64_t)p->in_count - keys[side];
 	return (int64_t)*ret < 0 ? STATUS_CORRUPT : STATUS_OK;
 }
 
@@ -303,12 +289,8 @@ catalog_tally_rank(struct kv_tx *tx, const struct catalog_db *db, size_t list, s
 	int64_t n;
 
 	TRY(place_find(tx, db, list, &p));
-	if (p.inside && p.in_count > ONE_SIDE_KEYS)
-		TRY(keys_of_nearer_side(tx, db, list, &p, behind, &keys, &counted));
-	else if (p.inside && behind)
-		TRY(keys_between(tx, db, list, at, buf_str(&p.in_hi), &keys));
-	else if (p.inside)
-		TRY(keys_between(tx, db, list, buf_str(&p.in_lo), at, &keys));
+	if (p.inside)
+		TRY(place_count(tx, db, list, &p, behind, &keys, &counted));
 	n = behind ? p.after : p.before;
 	if (n < 0)
 		return STATUS_CORRUPT;

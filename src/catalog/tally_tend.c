@@ -504,6 +504,7 @@ tend_fold(struct tend *t)
 		TRY(region_cut(t, &r));
 		if (t->attempt > 1)
 			return pieces_announce(t);
+		/* There are none if somebody else has just folded the range at `live`. */
 		if (t->pieces_count)
 			TRY(region_settle(t, &r));
 	}

@@ -1012,6 +1012,26 @@ static void
 an_answer_that_counts_many_keys_asks_for_tending(void **state)
 {
 	struct fixture *f = *state;
+	char text[16];
+
+	/* The counters do not add up, so all keys in front of the place are counted. */
+	make(f, "1", "", "-:1");
+	f->keys = "a4096 A4096 c1";
+	run(f, keys_body);
+	snprintf(text, sizeof(text), "%d", CATALOG_TALLY_WORN);
+	assert_reads(f, read_worn, STATUS_OK, text);
+	assert_int_equal(f->tallies->queued, 0);
+	f->keys = "B1";
+	run(f, keys_body);
+	snprintf(text, sizeof(text), "%d", CATALOG_TALLY_WORN + 1);
+	assert_reads(f, read_worn, STATUS_OK, text);
+	assert_int_equal(f->tallies->queued, 1);
+}
+
+static void
+an_answer_that_counts_many_keys_of_both_sides_asks_for_tending(void **state)
+{
+	struct fixture *f = *state;
 
 	make(f, "1", "", "-:8192");
 	f->keys = "a4096 c4096";
@@ -1088,6 +1108,7 @@ main(void)
 		CASE(a_database_that_is_not_done_is_tended_sooner),
 		CASE(a_full_queue_takes_no_database),
 		CASE(an_answer_that_counts_many_keys_asks_for_tending),
+		CASE(an_answer_that_counts_many_keys_of_both_sides_asks_for_tending),
 		CASE(an_answer_near_an_end_counts_few_keys),
 		CASE(places_in_a_long_range_are_counted_from_the_nearer_side),
 	};
