@@ -295,36 +295,27 @@ batch_apply(struct batch *b, struct emb_tx *tx)
 
 /* Keys come in order, so several of one entity or subspace come one after the other. */
 struct batch_gaps {
-	struct str name; /* the beginning of its keys; empty: none yet */
+	bool of_space;   /* the names are those of subspaces, not of entities */
+	struct str name; /* the last one; empty: none yet, or the key had none */
 	size_t slot;
 	bool has_any; /* its slot has: each key has to be told of */
 };
 
-/* The key begins with `name_len` bytes by which gaps may be kept, or with none. */
 static void
-batch_enter_gap(const struct batch *b, struct str key, size_t name_len, struct batch_gaps *of)
+batch_enter_gap(const struct batch *b, struct str key, struct batch_gaps *last)
 {
-	of->name = str_of(key.ptr, name_len);
-	if (!name_len)
+	const struct emb_entities *entities = &b->store->entities;
+
+	if (!last->name.len || !emb_entity_has(last->name, key)) {
+		last->name = str_of(key.ptr, last->of_space ? emb_space_len(entities, key)
+							    : emb_entity_len(entities, key));
+		if (!last->name.len)
+			return;
+		last->slot = gaps_slot(key, last->name.len);
+	} else if (!last->has_any) {
 		return;
-	of->slot = gaps_slot(key, name_len);
-	of->has_any = gaps_write(b->store->gaps, of->slot, key, b->version);
-}
-
-static void
-batch_enter_gaps(const struct batch *b, struct str key, struct batch_gaps *entity,
-		 struct batch_gaps *space)
-{
-	struct gaps *gaps = b->store->gaps;
-
-	if (!entity->name.len || !emb_entity_has(entity->name, key))
-		batch_enter_gap(b, key, emb_entity_len(&b->store->entities, key), entity);
-	else if (entity->has_any)
-		entity->has_any = gaps_write(gaps, entity->slot, key, b->version);
-	if (!space->name.len || !emb_entity_has(space->name, key))
-		batch_enter_gap(b, key, emb_space_len(key), space);
-	else if (space->has_any)
-		space->has_any = gaps_write(gaps, space->slot, key, b->version);
+	}
+	last->has_any = gaps_write(b->store->gaps, last->slot, key, b->version);
 }
 
 void
@@ -332,7 +323,7 @@ batch_enter_recent(const struct batch *b)
 {
 	struct recent *recent = b->store->recent;
 	struct recent_pair pairs[RECENT_WRITES];
-	struct batch_gaps entity = { 0 }, space = { 0 };
+	struct batch_gaps entity = { .of_space = false }, space = { .of_space = true };
 	bool tells = gaps_begin(b->store->gaps, b->version);
 	size_t count = 0;
 
@@ -342,8 +333,10 @@ batch_enter_recent(const struct batch *b)
 	for (struct tree_node *n = tree_first(&b->keys); n; n = tree_next(n)) {
 		const struct cell *cell = &((const struct batch_key *)n)->cell;
 
-		if (tells && cell->present)
-			batch_enter_gaps(b, n->key, &entity, &space);
+		if (tells && cell->present) {
+			batch_enter_gap(b, n->key, &entity);
+			batch_enter_gap(b, n->key, &space);
+		}
 		if (!recent)
 			continue;
 		pairs[count++] = (struct recent_pair){ n->key, *cell };

@@ -332,7 +332,7 @@ size_t emb_entity_len(const struct emb_entities *entities, struct str key);
  */
 rocksdb_slicetransform_t *emb_entities_extractor(const struct emb_entities *entities);
 
-/* True if the key belongs to the entity whose keys begin so. */
+/* True if the key belongs to the entity, or to the subspace, whose keys begin so. */
 static inline bool
 emb_entity_has(struct str entity, struct str key)
 {
@@ -342,16 +342,12 @@ emb_entity_has(struct str entity, struct str key)
 }
 
 /* How much of the key names its database and subspace: two integers; 0: it does not begin so. */
-size_t emb_space_len(struct str key);
-
-/*
- * How much of `begin` all keys of the range have in common that gaps are kept by: their entity's
- * beginning, or else that of their subspace; 0: neither.
- */
-size_t emb_range_gaps_len(const struct emb_entities *entities, struct str begin, struct str end);
+size_t emb_space_len(const struct emb_entities *entities, struct str key);
 
 /* emb_entity_len() of `begin`, if all keys of the range belong to that entity; else 0. */
 size_t emb_range_entity_len(const struct emb_entities *entities, struct str begin, struct str end);
+/* The same of the subspace: emb_space_len(), or 0. */
+size_t emb_range_space_len(const struct emb_entities *entities, struct str begin, struct str end);
 
 /* ---- Versions: versions.c ---- */
 

@@ -240,15 +240,11 @@ emb_entity_len(const struct emb_entities *entities, struct str key)
 }
 
 size_t
-emb_space_len(struct str key)
+emb_space_len(const struct emb_entities *entities, struct str key)
 {
-	const char *end, *at;
+	const struct kv_entity *entity;
+	const char *at = key.len < LEAST_BYTES ? NULL : entity_skip_head(entities, key, &entity);
 
-	if (key.len < LEAST_BYTES)
-		return 0;
-	end = key.ptr + key.len;
-	at = entity_skip_int(key.ptr, end);
-	at = at ? entity_skip_int(at, end) : NULL;
 	return at ? (size_t)(at - key.ptr) : 0;
 }
 
@@ -270,13 +266,10 @@ emb_range_entity_len(const struct emb_entities *entities, struct str begin, stru
 }
 
 size_t
-emb_range_gaps_len(const struct emb_entities *entities, struct str begin, struct str end)
+emb_range_space_len(const struct emb_entities *entities, struct str begin, struct str end)
 {
-	size_t len = emb_range_entity_len(entities, begin, end);
+	size_t len = emb_space_len(entities, begin);
 
-	if (len)
-		return len;
-	len = emb_space_len(begin);
 	return range_is_within(begin, end, len) ? len : 0;
 }
 

@@ -77,17 +77,17 @@ struct gaps_found {
 };
 
 /*
- * For a reader at `version` of [begin, end), a range of the name in the first `name_len` bytes of
- * `begin`: a part of the range with nothing in it, where the range begins (with
- * `reverse` ends) if such a gap is known, or else further on. False: no gap is known there.
+ * A reader at `version` wants [begin, end), all of whose keys have the name in the first `name_len`
+ * bytes of `begin`. Returns a part of the range with nothing in it: one where the range begins
+ * (with `reverse` ends) if such a gap is known, or else further on. False: no gap is known there.
  */
 bool gaps_find(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	       uint64_t version, struct gaps_found *ret);
 
 /*
- * A reader at `version` has found that [begin, end), of one name, is empty, which took it
- * `took_ns`. The first such reader leaves nothing but that writers have to tell of their keys from
- * now on.
+ * A reader at `version` has found that [begin, end), whose keys have that name, is empty, which
+ * took `took_ns`. The first such reader leaves nothing but that writers have to tell of their keys
+ * from now on.
  */
 void gaps_keep(struct gaps *g, struct str begin, struct str end, size_t name_len, bool reverse,
 	       uint64_t version, uint64_t took_ns);
@@ -97,10 +97,10 @@ bool gaps_begin(struct gaps *g, uint64_t version);
 /* The slot of a name, which is the first `name_len` bytes of the key. */
 size_t gaps_slot(struct str key, size_t name_len);
 /*
- * The key, of a name of that slot and a batch for which gaps_begin() was true, has a value since
- * `version`, which is not published yet.
- * False: the slot has no gap, and gets none that `version` could have to know of, so the other keys
- * of this slot that have a value since then need not be told of.
+ * A batch, for which gaps_begin() was true, gives the key a value at `version`, which is not
+ * published yet. `slot` is that of one of the key's names.
+ * False: the slot has no gap, and gets none that `version` could have to know of, so the batch need
+ * not tell of its other keys of this slot.
  */
 bool gaps_write(struct gaps *g, size_t slot, struct str key, uint64_t version);
 

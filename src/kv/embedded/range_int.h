@@ -24,7 +24,7 @@ struct range_job {
 	struct err *err;
 	bool keys_only;     /* and disregard own writes */
 	size_t entity_len;  /* of `begin`, if all of the range is within that entity; else 0 */
-	size_t gaps_len;    /* emb_range_gaps_len() */
+	size_t gaps_len;    /* of the name of its gaps: entity_len, or else of its subspace; or 0 */
 	bool within_entity; /* and by the transaction's lookup, on whose thread it then is */
 
 	rocksdb_iterator_t *it;

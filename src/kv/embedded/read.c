@@ -455,7 +455,9 @@ range_read(struct range_job *job)
 		tx->iterate = rocksdb_readoptions_create();
 	/* Of a range that is asked for from its end a lookup gives the only pair, or is in vain. */
 	job->entity_len = emb_range_entity_len(&tx->store->entities, job->begin, job->end);
-	job->gaps_len = emb_range_gaps_len(&tx->store->entities, job->begin, job->end);
+	job->gaps_len = job->entity_len
+				? job->entity_len
+				: emb_range_space_len(&tx->store->entities, job->begin, job->end);
 	job->within_entity = job->entity_len &&
 			     (!job->options->reverse || job->options->limit == 1);
 	job->iterate = tx->iterate;
